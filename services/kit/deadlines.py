@@ -1,0 +1,127 @@
+"""Deadlines: clocks that run out and bots that move, durable and acted on once.
+
+A wake-up is scheduled in a sorted set before the commit that needs it, never later than one already there. Any replica sweeps: it claims
+what is due for the length of a lease, lets the match act on its own deadline, which is the truth, and settles the claim. Waking too
+early, twice, or on two replicas is harmless; a wake-up is never lost. The set is spread over shards by match id. Each shard keeps a clock
+of service: while no replica swept it (Redis or all replicas down) time is credited, not charged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from services.kit import metrics
+from services.kit.errors import Error, NotFound
+from services.kit.storage import Script, Storage
+
+_LUA = Path(__file__).parent / "lua"
+_SCHEDULE, _CLAIM, _SETTLE = Script(_LUA / "schedule.lua"), Script(_LUA / "claim.lua"), Script(_LUA / "settle.lua")
+_CLAIMED_AT_ONCE = 64
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The storage's time, and how much time without service had been credited by then; both ms."""
+
+    now: int
+    credit: int
+
+
+# Acts on whatever is due in a match at a moment, and returns when it wants to be woken next (ms, credit of that moment included), or
+# None.
+Act = Callable[[str, Moment], Awaitable[int | None]]
+
+
+class Pace(Protocol):
+    """The settings that deadlines need; see `settings.ServiceSettings`."""
+
+    deadline_shards: int
+    outage_ms: int
+    sweep_ms: int
+    lease_ms: int
+
+
+class Deadlines:
+    """The wake-ups of one game's matches."""
+
+    def __init__(self, game_id: str, storage: Storage, pace: Pace) -> None:
+        self._game_id = game_id
+        self._storage = storage
+        self._pace = pace
+        self._sooner = [asyncio.Event() for _ in range(pace.deadline_shards)]
+        self._credit = [0] * pace.deadline_shards
+
+    async def schedule(self, match_id: str, delay_ms: int) -> Moment:
+        """Makes sure that the match is woken in `delay_ms` or earlier, and returns the moment of scheduling."""
+        shard = self._shard(match_id)
+        now, credit = await self._storage.run(_SCHEDULE, self._keys(shard), [match_id, delay_ms])
+        self._credit[shard] = credit
+        # This replica wakes for what it scheduled itself, so that nobody waits for the next sweep.
+        asyncio.get_running_loop().call_later(delay_ms / 1000, self._sooner[shard].set)
+        return Moment(now, credit)
+
+    def credit(self, match_id: str) -> int:
+        """The credit as this replica last saw it, at most a sweep ago."""
+        return self._credit[self._shard(match_id)]
+
+    async def sweep(self, act: Act, stopping: asyncio.Event) -> None:
+        """Acts on due deadlines until `stopping` is set; what has been begun is finished."""
+        async with asyncio.TaskGroup() as tasks:
+            for shard in range(self._pace.deadline_shards):
+                tasks.create_task(self._sweep_shard(shard, act, stopping))
+
+    async def _sweep_shard(self, shard: int, act: Act, stopping: asyncio.Event) -> None:
+        sooner = self._sooner[shard]
+        stop = asyncio.create_task(stopping.wait())
+        while not stopping.is_set():
+            sooner.clear()
+            try:
+                wait_ms = await self._sweep_once(shard, act)
+            except Error as fault:
+                log.warning("sweep_failed", shard=shard, reason=fault.reason)
+                wait_ms = self._pace.sweep_ms
+            wake = asyncio.create_task(sooner.wait())
+            await asyncio.wait({stop, wake}, timeout=wait_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+            wake.cancel()
+        stop.cancel()
+
+    async def _sweep_once(self, shard: int, act: Act) -> int:
+        """Acts on what is due in a shard, and returns how long to wait before looking again, ms."""
+        answer = await self._storage.run(_CLAIM, self._keys(shard), [self._pace.lease_ms, self._pace.outage_ms, _CLAIMED_AT_ONCE])
+        now, credit, credited, first, claimed, *match_ids = answer
+        self._credit[shard] = credit
+        if credited:
+            metrics.CREDITED.inc(credited / 1000)
+            log.warning("outage_credited", shard=shard, seconds=credited / 1000)
+        if match_ids:
+            await asyncio.gather(*(self._wake(match_id.decode(), Moment(now, credit), claimed, act) for match_id in match_ids))
+            return 0
+        return self._pace.sweep_ms if first < 0 else max(0, min(self._pace.sweep_ms, first - now))
+
+    async def _wake(self, match_id: str, moment: Moment, claimed: int, act: Act) -> None:
+        try:
+            due = await act(match_id, moment)
+        except NotFound:
+            due = None
+        except Error as fault:
+            log.warning("deadline_failed", match_id=match_id, reason=fault.reason)
+            return  # The lease ends, and the wake-up comes again.
+        except Exception:
+            log.exception("deadline_failed", match_id=match_id)
+            return
+        await self._storage.run(_SETTLE, self._keys(self._shard(match_id))[:1], [match_id, claimed, "" if due is None else due])
+
+    def _shard(self, match_id: str) -> int:
+        return zlib.crc32(match_id.encode()) % self._pace.deadline_shards
+
+    def _keys(self, shard: int) -> list[str]:
+        return [f"{self._game_id}:{{deadlines/{shard}}}:due", f"{self._game_id}:{{deadlines/{shard}}}:clock"]

@@ -1,0 +1,501 @@
+"""The life of a match, the same for every game: made, played, watched, ended, recorded.
+
+Every change is judged on a loaded session and committed by version; a commit that lost the race is judged again on the newest state.
+Messages are built here for one viewer at a time, from the rules' `view` and from entries that the rules' `redact` made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from gloaming.table.v1 import table_pb2
+from services.kit import cursor, metrics, sessions
+from services.kit.bell import Bells
+from services.kit.chance import Chance, commitment, new_seed
+from services.kit.cursor import Cursor
+from services.kit.deadlines import Deadlines, Moment
+from services.kit.errors import Forbidden, Raced, Refused, Unreadable
+from services.kit.game import Game, Refusal, Value, outcome_message, ranks_with_resigned, seating
+from services.kit.identity import Caller, Identity
+from services.kit.sessions import Answer, Bell, Entry, Listed, Meta, Outcome, Placed, Seat, Session, Sessions, Table, answer_for
+from services.kit.settings import ServiceSettings
+from services.kit.storage import Storage
+
+# A move without an expected version is judged again so often when others keep moving first.
+_JUDGED_AT_MOST = 8
+# ALL-02: after so many clocks in a row the bot keeps the seat.
+_TIMEOUTS_TO_STAND_IN = 3
+_PAGE, _LARGEST_PAGE = 100, 500
+# A watcher further behind than this, in versions, gets a snapshot instead of everything it missed.
+_REPLAYED_AT_MOST = 500
+# A watcher that hears nothing for so long looks at the stream, and at its own token.
+_HEARTBEAT_SECONDS = 15.0
+_DAY = 86_400
+_DEFAULT_MOVE_SECONDS, _MOST_MOVE_SECONDS = 60, 604_800
+_PLAYER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REQUEST_ID = re.compile(r"[\x20-\x7e]{0,128}")
+
+By = table_pb2.Played.By
+
+
+class Matches:
+    """Every match of one game."""
+
+    def __init__(self, game: Game, storage: Storage, identity: Identity, settings: ServiceSettings) -> None:
+        self._game = game
+        self._identity = identity
+        self._settings = settings
+        self._sessions = Sessions(game, storage)
+        self._deadlines = Deadlines(game.id, storage, settings)
+        self._bells = Bells(storage)
+        self._rng = random.SystemRandom()
+        self._match_id = re.compile(f"{game.id}-[a-z0-9]{{8,40}}")
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Hears bells and sweeps deadlines until `stopping` is set."""
+        hearing = asyncio.create_task(self._bells.run())
+        await self._deadlines.sweep(self.wake, stopping)
+        hearing.cancel()
+
+    def drain(self) -> None:
+        """Tells every watcher that this replica is about to stop."""
+        self._bells.drain()
+
+    # Verbs, in the order of the service.
+
+    async def create(self, request: Any, caller: Caller) -> Message:
+        """Makes a match unless it is there already, and returns it as spectators see it."""
+        caller.require("host")
+        if not self._match_id.fullmatch(request.match_id):
+            raise Unreadable("matchId", f"must be {self._game.id}- and 8 to 40 lower-case letters or digits")
+        options = self._game.codec.options_from_proto(request.options)
+        settings = _settings(request.settings)
+        listed = self._listed(request.seats)
+        order = request.order or table_pb2.Seating.DRAWN
+        if order not in table_pb2.Seating.Order.values():
+            raise Unreadable("order", "must be DRAWN or AS_LISTED")
+
+        seed = new_seed()
+        chance = Chance(seed)
+        step = self._game.rules.setup(options, len(listed), chance)
+        seats = tuple(Seat(listed[i].player, listed[i].name, listed[i].bot) for i in seating(order, len(listed), chance))
+        table = await self._timed(request.match_id, Table(seats), step.state, settings, acted=None)
+        meta = Meta(
+            kit_schema=sessions.SCHEMA,
+            game_schema=self._game.schema,
+            seed=seed,
+            order=order,
+            options=self._game.codec.options_to_proto(options).SerializeToString(),
+            settings=settings.SerializeToString(),
+            listed=listed,
+        )
+        placed = await self._sessions.commit(
+            request.match_id,
+            judged=0,
+            meta=meta,
+            table=table,
+            state=step.state,
+            entries=self._entries(step.events, len(seats)),
+            keep_seconds=self._settings.live_ttl_days * _DAY,
+        )
+        if placed:
+            metrics.MATCHES.labels("created").inc()
+        return self._match_message(await self._sessions.load(request.match_id), None)
+
+    async def get(self, match_id: str, caller: Caller) -> Message:
+        """Returns the match as the caller may see it."""
+        session = await self._sessions.load(match_id)
+        return self._match_message(session, _viewer(session, caller))
+
+    async def moves(self, match_id: str, caller: Caller) -> Message:
+        """Lists the caller's legal moves."""
+        session = await self._sessions.load(match_id)
+        seat = _seat(session, caller)
+        legal = () if session.table.seats[seat].resigned else self._game.rules.legal(session.state, seat)
+        moves = [self._game.codec.move_to_proto(move) for move in legal]
+        return self._message("ListMovesResponse", match_id=match_id, version=session.version, moves=moves)
+
+    async def submit(self, request: Any, caller: Caller) -> Message:
+        """Plays a move of the caller."""
+        move = self._game.codec.move_from_proto(request.move)
+        _check_request_id(request.request_id)
+        body = request.move.SerializeToString(deterministic=True)
+        expected = request.expected_version if request.HasField("expected_version") else None
+
+        async def judge(session: Session, seat: int, answer: Answer | None) -> Sequence[Placed] | None:
+            if expected is not None and expected != session.version:
+                raise Raced("VERSION_MISMATCH", f"the match is at version {session.version}")
+            return await self._play(session, seat, move, By.PLAYER, answer)
+
+        version, placed, seat = await self._once("SubmitMove", request.match_id, caller, request.request_id, body, judge)
+        return self._accepted("SubmitMoveResponse", request.match_id, version, placed, seat)
+
+    async def resign(self, request: Any, caller: Caller) -> Message:
+        """Resigns the caller's seat (ALL-01)."""
+        _check_request_id(request.request_id)
+        version, placed, seat = await self._once("Resign", request.match_id, caller, request.request_id, b"", self._resign)
+        return self._accepted("ResignResponse", request.match_id, version, placed, seat)
+
+    async def events(self, request: Any, caller: Caller) -> Message:
+        """Lists a page of events."""
+        if request.page_size < 0:
+            raise Unreadable("pageSize", "must not be negative")
+        size = min(request.page_size or _PAGE, _LARGEST_PAGE)
+        after = Cursor.parse(request.after_cursor) if request.after_cursor else cursor.BEGINNING
+        session = await self._sessions.load(request.match_id)
+        viewer = _viewer(session, caller)
+        if not await self._sessions.fits(request.match_id, after):
+            snapshot = self._match_message(session, viewer)
+            return self._message("ListEventsResponse", snapshot=snapshot, next_cursor=str(session.cursor))
+        found = await self._sessions.entries(request.match_id, after, size + 1)
+        page = found[:size]
+        return self._message(
+            "ListEventsResponse",
+            events=[self._event_message(request.match_id, placed, viewer) for placed in page],
+            next_cursor=str(page[-1].cursor if page else after),
+            more=len(found) > size,
+        )
+
+    async def watch(self, request: Any, caller: Caller) -> AsyncIterator[Message]:
+        """Streams the match: from a cursor that fits, every event after it; else a snapshot and every event after that."""
+        match_id = request.match_id
+        after = Cursor.parse(request.after_cursor) if request.after_cursor else None
+        viewer = _viewer(await self._sessions.load(match_id), caller)
+        async with self._bells.listen(self._sessions.bell(match_id)) as listener:
+            session = await self._sessions.load(match_id)
+            behind = session.version - after.version if after else 0
+            if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
+                yield self._message("WatchMatchResponse", snapshot=self._match_message(session, viewer))
+                after = session.cursor
+                if session.table.outcome:
+                    return
+            bell: Bell | None = None
+            checked = time.monotonic()
+            while True:
+                follows_on = bell is not None and bell.follows == after.entry
+                found = bell.placed if bell and follows_on else await self._sessions.entries(match_id, after, _PAGE)
+                for placed in found:
+                    yield self._message("WatchMatchResponse", event=self._event_message(match_id, placed, viewer))
+                    after = placed.cursor
+                if found[-1].entry.final if found else session.table.outcome:
+                    return
+                if time.monotonic() - checked > _HEARTBEAT_SECONDS:
+                    await self._identity.recheck(caller)
+                    checked = time.monotonic()
+                bell = await listener.next(_HEARTBEAT_SECONDS) if follows_on or len(found) < _PAGE else None
+
+    async def record(self, match_id: str, caller: Caller) -> Message:
+        """Returns the record of a finished match, its seed included (ALL-03)."""
+        session = await self._sessions.load(match_id)
+        _viewer(session, caller)
+        if not session.table.outcome:
+            raise Refused("MATCH_NOT_FINISHED", "a match has a record once it is finished")
+        placed = await self._sessions.entries(match_id, cursor.BEGINNING)
+        view = self._game.codec.view_to_proto(self._game.rules.view(session.state, None))
+        return self._message(
+            "Record",
+            match_id=match_id,
+            game=self._game.id,
+            seed=session.meta.seed.hex(),
+            commitment=commitment(session.meta.seed),
+            options=self._game.message("Options").FromString(session.meta.options),
+            settings=table_pb2.Settings.FromString(session.meta.settings),
+            order=session.meta.order,
+            listed=[_seat_request(listed) for listed in session.meta.listed],
+            seats=_seat_messages(session.table),
+            create_time=_timestamp(placed[0].time),
+            moves=[self._recorded(there) for there in placed if there.entry.act],
+            outcome=_outcome(session.table.outcome),
+            scores=getattr(view, "scores", ()),
+        )
+
+    async def wake(self, match_id: str, moment: Moment) -> int | None:
+        """Acts on every deadline of a match that has passed (ALL-02), and returns when the next one is due, ms, or None."""
+        while True:
+            session = await self._sessions.load(match_id)
+            credit = moment.credit - session.table.credit
+            dues = {n: seat.due + credit for n, seat in enumerate(session.table.seats) if seat.due is not None}
+            if session.table.outcome or not dues:
+                return None
+            seat = min(dues, key=dues.__getitem__)
+            if dues[seat] > session.now:
+                return dues[seat]
+            by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
+            view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
+            if await self._play(session, seat, self._game.bot.choose(view, seat, moves, self._rng), by) and by == By.CLOCK:
+                metrics.DEADLINE_LATENESS.observe((session.now - dues[seat]) / 1000)
+
+    # How a change is made.
+
+    async def _once(
+        self,
+        verb: str,
+        match_id: str,
+        caller: Caller,
+        request_id: str,
+        body: bytes,
+        judge: Callable[[Session, int, Answer | None], Any],
+    ) -> tuple[int, Sequence[Placed], int]:
+        """Makes a change once, however often it is asked for under one request id; returns its version, entries and seat."""
+        answer = answer_for(verb, caller.player, request_id, body)
+        for _ in range(_JUDGED_AT_MOST):
+            session = await self._sessions.load(match_id, answer)
+            seat = _seat(session, caller)
+            if answer and session.answer:
+                version, fingerprint = session.answer
+                if fingerprint != answer.fingerprint:
+                    raise Refused("REQUEST_ID_REUSED", "this request id came with another body before")
+                return version, await self._sessions.made_by(match_id, version), seat
+            if placed := await judge(session, seat, answer):
+                return session.version + 1, placed, seat
+            metrics.RACES.inc()
+        raise Raced("RACED", "others kept moving first; try again")
+
+    async def _play(
+        self, session: Session, seat: int, move: Value, by: table_pb2.Played.By, answer: Answer | None = None
+    ) -> Sequence[Placed] | None:
+        """Judges a move on a session and commits it; None if another commit came first."""
+        if session.table.seats[seat].resigned and by == By.PLAYER:
+            raise Refused("ALREADY_RESIGNED", "the seat has resigned")
+        step = self._game.rules.apply(session.state, seat, move, Chance(session.meta.seed))
+        if isinstance(step, Refusal):
+            raise Refused(str(step.reason), step.detail)
+        before = session.table.seats[seat]
+        timeouts = before.timeouts + 1 if by == By.CLOCK else before.timeouts if by == By.BOT else 0
+        after = msgspec.structs.replace(before, timeouts=timeouts, stand_in=by != By.PLAYER and timeouts >= _TIMEOUTS_TO_STAND_IN)
+        placed = await self._commit(
+            session,
+            seat,
+            after,
+            step.state,
+            self._entries(step.events, len(session.table.seats)),
+            self._game.message("RecordedMove")(played=table_pb2.Played(seat=seat, by=by), move=self._game.codec.move_to_proto(move)),
+            self._ranks(step.state),
+            answer,
+        )
+        if placed:
+            metrics.MOVES.labels(By.Name(by).lower()).inc()
+        return placed
+
+    async def _resign(self, session: Session, seat: int, answer: Answer | None) -> Sequence[Placed] | None:
+        """ALL-01: in a match of two the other wins; in a larger one a bot takes the seat."""
+        if session.table.outcome:
+            raise Refused("MATCH_FINISHED", "the match is finished")
+        before = session.table.seats[seat]
+        if before.resigned:
+            raise Refused("ALREADY_RESIGNED", "the seat has resigned")
+        of_two = len(session.table.seats) == 2
+        act = self._game.message("RecordedMove")(
+            played=table_pb2.Played(seat=seat, by=By.PLAYER), resignation=self._game.message("Resignation")()
+        )
+        return await self._commit(
+            session,
+            seat,
+            msgspec.structs.replace(before, resigned=True, stand_in=False),
+            self._game.rules.end_early(session.state) if of_two else session.state,
+            [],
+            act,
+            (table_pb2.Outcome.RESIGNED, (1, 1)) if of_two else None,
+            answer,
+        )
+
+    async def _commit(
+        self,
+        session: Session,
+        seat: int,
+        after: Seat,
+        state: Value,
+        entries: list[Entry],
+        act: Message,
+        ended: tuple[int, Sequence[int]] | None,
+        answer: Answer | None,
+    ) -> Sequence[Placed] | None:
+        """Commits what a seat did: its events, then what changed at the table, then the end."""
+        before = session.table.seats[seat]
+        seats = tuple(after if n == seat else other for n, other in enumerate(session.table.seats))
+        table = msgspec.structs.replace(session.table, seats=seats)
+        entries = [*entries]
+        if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
+            entries.append(self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat_message(seat, after))))
+        if ended:
+            ending, ranks = ended
+            outcome = Outcome(ending, tuple(ranks_with_resigned(ranks, [there.resigned for there in seats])))
+            table = msgspec.structs.replace(table, outcome=outcome)
+            entries.append(self._platform_entry(final=True, match_finished=table_pb2.MatchFinished(outcome=_outcome(outcome))))
+        entries[0] = msgspec.structs.replace(entries[0], act=act.SerializeToString())
+        table = await self._timed(session.match_id, table, state, table_pb2.Settings.FromString(session.meta.settings), acted=seat)
+        days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
+        placed = await self._sessions.commit(
+            session.match_id, judged=session.version, table=table, state=state, entries=entries, keep_seconds=days * _DAY, answer=answer
+        )
+        if placed and ended:
+            metrics.MATCHES.labels(table_pb2.Outcome.Ending.Name(ended[0]).lower()).inc()
+        return placed
+
+    async def _timed(self, match_id: str, table: Table, state: Value, settings: table_pb2.Settings, acted: int | None) -> Table:
+        """Sets when each seat's wake-up is due, and schedules the match for the new ones, before the commit that needs them."""
+        to_move = () if table.outcome else self._game.rules.to_move(state)
+        fresh = {
+            n: self._settings.bot_delay_ms if seat.automatic else settings.move_seconds * 1000
+            for n, seat in enumerate(table.seats)
+            if n in to_move and (n == acted or seat.due is None) and (seat.automatic or settings.move_seconds)
+        }
+        moment = await self._deadlines.schedule(match_id, min(fresh.values())) if fresh else Moment(0, table.credit)
+        credit = moment.credit - table.credit
+
+        def due(n: int, seat: Seat) -> int | None:
+            if n in fresh:
+                return moment.now + fresh[n]
+            return seat.due + credit if n in to_move and seat.due is not None else None
+
+        seats = tuple(msgspec.structs.replace(seat, due=due(n, seat)) for n, seat in enumerate(table.seats))
+        return msgspec.structs.replace(table, seats=seats, credit=moment.credit)
+
+    def _ranks(self, state: Value) -> tuple[int, tuple[int, ...]] | None:
+        ranks = self._game.rules.outcome(state)
+        return None if ranks is None else (table_pb2.Outcome.COMPLETED, ranks)
+
+    def _entries(self, events: Iterable[Value], seats: int) -> list[Entry]:
+        """The game's events, as each viewer may know them."""
+        return [self._entry(event, seats) for event in events]
+
+    def _entry(self, event: Value, seats: int) -> Entry:
+        def seen_by(viewer: int | None) -> bytes:
+            return self._game.codec.event_to_proto(self._game.rules.redact(event, viewer)).SerializeToString(deterministic=True)
+
+        public = seen_by(None)
+        return Entry(public, {seat: seen for seat in range(seats) if (seen := seen_by(seat)) != public})
+
+    def _platform_entry(self, *, final: bool = False, **kind: Message) -> Entry:
+        return Entry(self._message("Event", **kind).SerializeToString(deterministic=True), final=final)
+
+    def _listed(self, seats: Sequence[table_pb2.SeatRequest]) -> tuple[Listed, ...]:
+        info = self._game.info
+        if not info.min_seats <= len(seats) <= info.max_seats:
+            raise Unreadable("seats", f"must be {info.min_seats} to {info.max_seats}")
+        for n, seat in enumerate(seats):
+            match seat.WhichOneof("occupant"):
+                case "player" if not _PLAYER_ID.fullmatch(seat.player):
+                    raise Unreadable(f"seats[{n}].player", "not a player's id")
+                case "player" if any(seat.player == other.player for other in seats[:n]):
+                    raise Unreadable(f"seats[{n}].player", "sits twice")
+                case "bot" if seat.bot != table_pb2.Bot.STANDARD:
+                    raise Unreadable(f"seats[{n}].bot", "must be STANDARD")
+                case None:
+                    raise Unreadable(f"seats[{n}]", "must be a player or a bot")
+            if len(seat.name) > 40:
+                raise Unreadable(f"seats[{n}].name", "must be at most 40 characters")
+        return tuple(Listed(seat.player, seat.bot, seat.name or ("Bot" if seat.bot else seat.player)) for seat in seats)
+
+    # Messages.
+
+    def _message(self, name: str, **fields: Any) -> Message:
+        message: Message = self._game.message(name)(**fields)
+        return message
+
+    def _match_message(self, session: Session, viewer: int | None) -> Message:
+        table = session.table
+        to_move = () if table.outcome else self._game.rules.to_move(session.state)
+        credit = self._deadlines.credit(session.match_id) - table.credit
+        clocks = [seat.due + max(credit, 0) for seat in table.seats if seat.due is not None and not seat.automatic]
+        return self._message(
+            "Match",
+            id=session.match_id,
+            game=self._game.id,
+            status=table_pb2.FINISHED if table.outcome else table_pb2.PLAYING,
+            version=session.version,
+            cursor=str(session.cursor),
+            seats=_seat_messages(table),
+            viewer_seat=viewer,
+            to_move=to_move,
+            deadline=_timestamp(min(clocks)) if clocks else None,
+            server_time=_timestamp(session.now),
+            commitment=commitment(session.meta.seed),
+            options=self._game.message("Options").FromString(session.meta.options),
+            settings=table_pb2.Settings.FromString(session.meta.settings),
+            view=self._game.codec.view_to_proto(self._game.rules.view(session.state, viewer)),
+            outcome=_outcome(table.outcome) if table.outcome else None,
+        )
+
+    def _event_message(self, match_id: str, placed: Placed, viewer: int | None) -> Message:
+        return self._message(
+            "MatchEvent",
+            match_id=match_id,
+            cursor=str(placed.cursor),
+            version=placed.cursor.version,
+            time=_timestamp(placed.time),
+            event=self._game.message("Event").FromString(placed.entry.seen_by(viewer)),
+        )
+
+    def _accepted(self, name: str, match_id: str, version: int, placed: Sequence[Placed], seat: int) -> Message:
+        events = [self._event_message(match_id, there, seat) for there in placed]
+        return self._message(name, match_id=match_id, version=version, cursor=str(placed[-1].cursor), events=events)
+
+    def _recorded(self, placed: Placed) -> Message:
+        recorded = self._game.message("RecordedMove").FromString(placed.entry.act)
+        recorded.played.time.CopyFrom(_timestamp(placed.time))
+        return recorded  # type: ignore[no-any-return]
+
+
+def _viewer(session: Session, caller: Caller) -> int | None:
+    """The caller's seat, or None for one who only watches: a spectator, or a player who resigned (whose hand is the bot's now)."""
+    for n, seat in enumerate(session.table.seats):
+        if seat.player and seat.player == caller.player:
+            return None if seat.resigned else n
+    if not table_pb2.Settings.FromString(session.meta.settings).spectators:
+        raise Forbidden("NOT_A_PLAYER", "only its players may see this match")
+    return None
+
+
+def _seat(session: Session, caller: Caller) -> int:
+    for n, seat in enumerate(session.table.seats):
+        if seat.player and seat.player == caller.player:
+            return n
+    raise Forbidden("NOT_YOUR_SEAT", "you have no seat in this match")
+
+
+def _settings(asked: table_pb2.Settings) -> table_pb2.Settings:
+    """The platform's settings, defaults filled in."""
+    seconds = asked.move_seconds if asked.HasField("move_seconds") else _DEFAULT_MOVE_SECONDS
+    if not 0 <= seconds <= _MOST_MOVE_SECONDS:
+        raise Unreadable("settings.moveSeconds", f"must be 0 to {_MOST_MOVE_SECONDS}")
+    return table_pb2.Settings(
+        move_seconds=seconds, spectators=asked.spectators if asked.HasField("spectators") else True, rated=asked.rated
+    )
+
+
+def _check_request_id(request_id: str) -> None:
+    if not _REQUEST_ID.fullmatch(request_id):
+        raise Unreadable("requestId", "must be at most 128 printable ASCII characters")
+
+
+def _timestamp(ms: int) -> Timestamp:
+    return Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+
+
+def _outcome(outcome: Outcome) -> table_pb2.Outcome:
+    return outcome_message(outcome.ending, outcome.ranks)
+
+
+def _seat_messages(table: Table) -> list[table_pb2.Seat]:
+    return [_seat_message(n, seat) for n, seat in enumerate(table.seats)]
+
+
+def _seat_message(n: int, seat: Seat) -> table_pb2.Seat:
+    bot = table_pb2.Bot.Kind.Name(seat.bot)
+    return table_pb2.Seat(seat=n, player=seat.player, name=seat.name, bot=bot, resigned=seat.resigned, stand_in=seat.stand_in)
+
+
+def _seat_request(listed: Listed) -> table_pb2.SeatRequest:
+    if listed.bot:
+        return table_pb2.SeatRequest(bot=table_pb2.Bot.Kind.Name(listed.bot), name=listed.name)
+    return table_pb2.SeatRequest(player=listed.player, name=listed.name)

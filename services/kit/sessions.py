@@ -1,0 +1,295 @@
+"""Matches in Redis: load, commit, and the stream of their events.
+
+A match is three keys in one slot, `<game>:{<match id>}:…`: `match` (a hash: version, meta, table, state), `events` (a stream, ids
+`version-n`) and `answers` (a hash by player and request id). Every change goes through `commit`, which compares the version. The stream
+is the truth of what happened; the bell rung with each commit only says that there is more of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from services.kit import cursor
+from services.kit.cursor import Cursor
+from services.kit.errors import NotFound, Unavailable
+from services.kit.game import Game, Value
+from services.kit.storage import Argument, Script, Storage
+
+_LUA = Path(__file__).parent / "lua"
+_LOAD, _COMMIT = Script(_LUA / "load.lua"), Script(_LUA / "commit.lua")
+_LENGTH = struct.Struct(">I")
+
+# The layout of Meta, Table and Entry. Raise it when they change, and keep reading the old ones.
+SCHEMA = 1
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """Who was to sit, as listed by whoever made the match: a player's id or a kind of bot."""
+
+    player: str
+    bot: int
+    name: str
+
+
+class Meta(msgspec.Struct, frozen=True, array_like=True):
+    """What never changes in a match. The seed leaves this process only in the record of a finished match."""
+
+    kit_schema: int
+    game_schema: int
+    seed: bytes
+    order: int
+    options: bytes
+    settings: bytes
+    listed: tuple[Listed, ...]
+
+
+class Seat(msgspec.Struct, frozen=True, array_like=True):
+    """A seat.
+
+    Args:
+        player: its player's id; empty for a bot.
+        name: the name that others see.
+        bot: the kind of bot seated here from the start, or 0.
+        resigned: whether its player resigned (ALL-01).
+        stand_in: whether the bot keeps it until its player acts again (ALL-02).
+        timeouts: how many clocks in a row ran out (ALL-02).
+        due: when its wake-up is due, ms, credit up to the table's `credit` included; None while it may not move or has no clock.
+    """
+
+    player: str
+    name: str
+    bot: int = 0
+    resigned: bool = False
+    stand_in: bool = False
+    timeouts: int = 0
+    due: int | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether a bot moves for it."""
+        return bool(self.bot) or self.resigned or self.stand_in
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """How a match ended: a table.v1 Ending, and ranks by seat."""
+
+    ending: int
+    ranks: tuple[int, ...]
+
+
+class Table(msgspec.Struct, frozen=True, array_like=True):
+    """What the platform keeps beside the state: seats, the credit (ms) that their dues include, the outcome once there is one."""
+
+    seats: tuple[Seat, ...]
+    credit: int = 0
+    outcome: Outcome | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """An event in the stream, already as each viewer may know it.
+
+    Args:
+        public: the event's bytes for spectators, and for every seat that knows no more.
+        private: the bytes for the seats that know more.
+        act: on the first event of a commit, the RecordedMove that made it; for the record alone.
+        final: whether the match ends with it.
+    """
+
+    public: bytes
+    private: dict[int, bytes] = {}
+    act: bytes = b""
+    final: bool = False
+
+    def seen_by(self, viewer: int | None) -> bytes:
+        """The event's bytes for a viewer."""
+        return self.public if viewer is None else self.private.get(viewer, self.public)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An entry at its place: the cursor right after it, and its time in ms."""
+
+    cursor: Cursor
+    time: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """One ring: the entries of a commit, and the id of the entry right before them."""
+
+    follows: str
+    placed: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A match as loaded.
+
+    Args:
+        match_id: its id.
+        now: the storage's time, ms.
+        answer: the version that the request made when it was first tried, and the fingerprint of its body; None if it is new.
+        version: the version; the match has been created at 1.
+        cursor: the place of the newest event.
+        meta, table, state: what is stored.
+    """
+
+    match_id: str
+    now: int
+    answer: tuple[int, str] | None
+    version: int
+    cursor: Cursor
+    meta: Meta
+    table: Table
+    state: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a retry of the same request gets: its field in the match's answers, and the fingerprint of its body."""
+
+    field: str
+    fingerprint: str
+
+
+_entry = msgspec.msgpack.Decoder(Entry)
+_meta = msgspec.msgpack.Decoder(Meta)
+_table = msgspec.msgpack.Decoder(Table)
+
+
+class Sessions:
+    """The matches of one game in storage."""
+
+    def __init__(self, game: Game, storage: Storage) -> None:
+        self._game = game
+        self._storage = storage
+        self._state = msgspec.msgpack.Decoder(game.rules.State)
+
+    def bell(self, match_id: str) -> str:
+        """The sharded channel that is rung at each commit of a match."""
+        return self._key(match_id, "bell")
+
+    async def load(self, match_id: str, answer: Answer | None = None) -> Session:
+        """Reads a match, and what the request got if it was answered before.
+
+        Raises:
+            NotFound: MATCH_NOT_FOUND.
+            Unavailable: SCHEMA_NEWER when a newer release wrote it; STORAGE_UNAVAILABLE.
+        """
+        keys = [self._key(match_id, "match"), self._key(match_id, "answers")]
+        now, answered, version, last, mark, meta, table, state = await self._storage.run(_LOAD, keys, [answer.field if answer else ""])
+        if version is None:
+            raise NotFound("MATCH_NOT_FOUND", f"there is no match {match_id}")
+        return Session(
+            match_id=match_id,
+            now=now,
+            answer=_answered(answered),
+            version=int(version),
+            cursor=Cursor(int(version), int(last), mark),
+            meta=self._readable(_meta.decode(meta)),
+            table=_table.decode(table),
+            state=self._state.decode(state),
+        )
+
+    async def commit(
+        self,
+        match_id: str,
+        *,
+        judged: int,
+        table: Table,
+        state: Value,
+        entries: Sequence[Entry],
+        keep_seconds: float,
+        meta: Meta | None = None,
+        answer: Answer | None = None,
+    ) -> tuple[Placed, ...] | None:
+        """Commits the version after the one that was judged, if that is still the newest; version 0 is no match at all.
+
+        Returns:
+            The entries at their places, or None if another commit came first: then nothing changed.
+        """
+        mark = secrets.token_bytes(cursor.MARK_BYTES)
+        keys = [self._key(match_id, what) for what in ("match", "events", "answers", "bell")]
+        arguments: list[Argument] = [
+            judged,
+            mark,
+            int(keep_seconds * 1000),
+            msgspec.msgpack.encode(meta) if meta else "",
+            msgspec.msgpack.encode(table),
+            msgspec.msgpack.encode(state),
+            answer.field if answer else "",
+            f"{judged + 1} {answer.fingerprint}" if answer else "",
+            *map(msgspec.msgpack.encode, entries),
+        ]
+        done, time = await self._storage.run(_COMMIT, keys, arguments)
+        return tuple(Placed(Cursor(judged + 1, n, mark), time, entry) for n, entry in enumerate(entries)) if done else None
+
+    async def entries(self, match_id: str, after: Cursor, most: int | None = None) -> list[Placed]:
+        """Reads the entries, at most so many, after a place, in order."""
+        return await self._range(match_id, f"({after.entry}" if after != cursor.BEGINNING else "-", "+", most)
+
+    async def made_by(self, match_id: str, version: int) -> list[Placed]:
+        """Reads the entries of one version."""
+        return await self._range(match_id, str(version), str(version), None)
+
+    async def fits(self, match_id: str, place: Cursor) -> bool:
+        """Whether a place belongs to the match's history."""
+        if place == cursor.BEGINNING:
+            return True
+        return any(there.cursor == place for there in await self._range(match_id, place.entry, place.entry, 1))
+
+    async def _range(self, match_id: str, low: str, high: str, most: int | None) -> list[Placed]:
+        found: Any = await self._storage.call(self._storage.redis.xrange(self._key(match_id, "events"), low, high, most))
+        return [_placed(entry_id, fields) for entry_id, fields in found]
+
+    def _key(self, match_id: str, what: str) -> str:
+        return f"{self._game.id}:{{{match_id}}}:{what}"
+
+    def _readable(self, meta: Meta) -> Meta:
+        if meta.kit_schema > SCHEMA or meta.game_schema > self._game.schema:
+            raise Unavailable("SCHEMA_NEWER", "a newer release keeps this match; try again")
+        return meta
+
+
+def answer_for(verb: str, player: str, request_id: str, body: bytes) -> Answer | None:
+    """The answer's place for a player's request, or None when the request has no id."""
+    return Answer(f"{player}:{verb}:{request_id}", hashlib.sha256(body).hexdigest()[:16]) if request_id else None
+
+
+def read_bell(message: bytes) -> Bell:
+    """Reads what commit.lua publishes."""
+    head, _, rest = message.partition(b"\n")
+    follows, version, time = head.decode().split()
+    mark, rest = rest[: cursor.MARK_BYTES], rest[cursor.MARK_BYTES :]
+    return Bell(
+        follows, tuple(Placed(Cursor(int(version), n, mark), int(time), _entry.decode(blob)) for n, blob in enumerate(_blobs(rest)))
+    )
+
+
+def _blobs(rest: bytes) -> Iterable[bytes]:
+    at = 0
+    while at < len(rest):
+        (length,) = _LENGTH.unpack_from(rest, at)
+        yield rest[at + _LENGTH.size : at + _LENGTH.size + length]
+        at += _LENGTH.size + length
+
+
+def _placed(entry_id: bytes, fields: dict[bytes, bytes]) -> Placed:
+    version, _, n = entry_id.partition(b"-")
+    return Placed(Cursor(int(version), int(n), fields[b"mark"]), int(fields[b"time"]), _entry.decode(fields[b"entry"]))
+
+
+def _answered(answered: bytes | None) -> tuple[int, str] | None:
+    if not answered:
+        return None
+    version, _, fingerprint = answered.decode().partition(" ")
+    return int(version), fingerprint

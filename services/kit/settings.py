@@ -1,0 +1,54 @@
+"""What an operator sets, for a game service. Environment variables, prefixed `GLOAMING_` but for `REDIS_URL`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Common(BaseSettings):
+    """Settings of every process."""
+
+    model_config = SettingsConfigDict(env_prefix="GLOAMING_", env_ignore_empty=True)
+
+    redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL")
+    jwks_file: Path = Field(description="Public keys of access tokens (JWKS).")
+    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+    drain_seconds: float = Field(default=10, ge=0, le=300, description="How long a stopping process lets calls finish.")
+
+
+class ServiceSettings(Common):
+    """Settings of a game service."""
+
+    listen: str = Field(default="0.0.0.0:50051", description="Address of the gRPC server.")
+    metrics_listen: str = Field(default="0.0.0.0:9100", description="Address of the metrics page.")
+    bot_delay_ms: int = Field(default=600, ge=0, le=60_000, description="How long a bot thinks before each move.")
+    deadline_shards: int = Field(default=8, ge=1, le=64, description="Into how many keys deadlines are spread; the same for all replicas.")
+    outage_ms: int = Field(default=3_000, ge=100, description="A pause of service longer than this is credited to running clocks.")
+    sweep_ms: int = Field(default=1_000, ge=10, description="How often at least a replica looks for due deadlines.")
+    lease_ms: int = Field(
+        default=5_000, ge=100, description="How long a replica has for the deadlines it claimed, before another may take them."
+    )
+    live_ttl_days: int = Field(default=30, ge=1, description="A match in which nothing happens for so long is dropped.")
+    finished_ttl_days: float = Field(default=7, gt=0, description="How long a finished match is kept.")
+
+
+S = TypeVar("S", bound=BaseSettings)
+
+
+def read(kind: type[S]) -> S:
+    """Reads a process's settings from its environment; bad ones end the process with a sentence that says what to set."""
+    try:
+        return kind()
+    except ValidationError as fault:
+        wrong = [f"  {_variable(kind, error['loc'])}: {error['msg']}" for error in fault.errors()]
+        sys.exit("\n".join(["These environment variables need another value:", *wrong]))
+
+
+def _variable(kind: type[BaseSettings], loc: tuple[int | str, ...]) -> str:
+    name = ".".join(map(str, loc))
+    return name if name.isupper() else f"{kind.model_config.get('env_prefix', '')}{name}".upper()

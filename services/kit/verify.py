@@ -1,0 +1,98 @@
+"""Checks the record of a finished match (ALL-03): its seed against the commitment, all the rest against its seed."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+
+from gloaming.table.v1 import table_pb2
+from services.kit.chance import SEED_BYTES, Chance
+from services.kit.errors import Unreadable
+from services.kit.game import Game, Refusal, outcome_message, ranks_with_resigned, seating
+
+
+class Mismatch(Exception):
+    """Something in a record does not follow from its seed and moves."""
+
+
+def main(game: Game, path: Path) -> int:
+    """Prints what was checked of a record, and returns 0 when all of it follows, 1 when something does not, 2 when it is no record."""
+    try:
+        record = json_format.Parse(path.read_text(), game.message("Record")(), ignore_unknown_fields=True)
+    except (OSError, UnicodeDecodeError, json_format.ParseError) as fault:
+        print(f"{path} is not a record of {game.info.title}: {fault}", file=sys.stderr)
+        return 2
+    try:
+        for line in check(game, record):
+            print(f"ok    {line}")
+    except Mismatch as fault:
+        print(f"WRONG {fault}")
+        return 1
+    print(f"The record of {record.match_id} is true.")
+    return 0
+
+
+def check(game: Game, record: Any) -> Iterator[str]:
+    """Yields a line for everything that follows.
+
+    Raises:
+        Mismatch: at the first thing that does not.
+    """
+    seed = _seed(record.seed)
+    _same("commitment", hashlib.sha256(seed).hexdigest(), record.commitment)
+    yield f"the seed is the one committed to: {record.commitment}"
+
+    chance = Chance(seed)
+    count = len(record.listed)
+    seated = [record.listed[i].player for i in seating(record.order, count, chance)]
+    _same("seats", seated, [seat.player for seat in record.seats])
+    yield f"the seats are numbered {table_pb2.Seating.Order.Name(record.order)}"
+
+    step = game.rules.setup(game.codec.options_from_proto(record.options), count, chance)
+    state, resigned, ended = step.state, [False] * count, False
+    for n, recorded in enumerate(record.moves, start=1):
+        seat = recorded.played.seat
+        if ended or not 0 <= seat < count:
+            raise Mismatch(f"move {n}: it comes after the end, or from no seat")
+        if recorded.WhichOneof("done") == "resignation":
+            resigned[seat] = True
+            ended = count == 2
+            continue
+        try:
+            step = game.rules.apply(state, seat, game.codec.move_from_proto(recorded.move), chance)
+        except Unreadable as fault:
+            raise Mismatch(f"move {n}: {fault}") from fault
+        if isinstance(step, Refusal):
+            raise Mismatch(f"move {n} of seat {seat} is against the rules: {step.reason}, {step.detail}")
+        state = step.state
+        ended = game.rules.outcome(state) is not None
+    if not ended:
+        raise Mismatch("the moves do not lead to an end")
+    yield f"all {len(record.moves)} moves follow the rules on the shuffles of that seed"
+
+    ranks = game.rules.outcome(state)
+    ending = table_pb2.Outcome.RESIGNED if ranks is None else table_pb2.Outcome.COMPLETED
+    _same("outcome", outcome_message(ending, ranks_with_resigned(ranks or [1] * count, resigned)), record.outcome)
+    scores = getattr(game.codec.view_to_proto(game.rules.view(state, None)), "scores", ())
+    _same("scores", list(scores), list(record.scores))
+    yield f"the outcome follows: ranks {list(record.outcome.ranks)}, scores {list(record.scores)}"
+
+
+def _seed(text: str) -> bytes:
+    try:
+        seed = bytes.fromhex(text)
+    except ValueError as fault:
+        raise Mismatch("the seed is not hexadecimal") from fault
+    if len(seed) != SEED_BYTES:
+        raise Mismatch(f"the seed is not of {SEED_BYTES} bytes")
+    return seed
+
+
+def _same(what: str, found: Any, told: Any) -> None:
+    if found != told:
+        raise Mismatch(f"{what}: the record says {told}, the seed and the moves give {found}")

@@ -1,0 +1,1 @@
+"""Night Clan, for 2 to 4 players."""
