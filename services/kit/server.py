@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from wsgiref.simple_server import WSGIServer
 
 import grpc
 import structlog
@@ -64,7 +65,7 @@ async def serve(game: Game, settings: ServiceSettings) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     async with Replica(game, settings) as replica:
-        log.info("serving", port=replica.port, metrics_port=replica.metrics_port)
+        log.info("serving", port=replica.port, metrics=settings.metrics_listen)
         await replica.ended_or(stopping)
         log.info("draining", seconds=settings.drain_seconds)
     log.info("stopped")
@@ -75,7 +76,6 @@ class Replica:
 
     Attributes:
         port: the port that gRPC is served on.
-        metrics_port: the port that metrics are served on.
     """
 
     def __init__(self, game: Game, settings: ServiceSettings) -> None:
@@ -94,9 +94,7 @@ class Replica:
 
     async def __aenter__(self) -> Replica:
         self.port = self._server.add_insecure_port(self._settings.listen)
-        host, _, port = self._settings.metrics_listen.rpartition(":")
-        self._metrics, _ = start_http_server(int(port), host)
-        self.metrics_port = self._metrics.server_port
+        self._metrics = _serve_metrics(self._settings.metrics_listen) if self._settings.metrics_listen else None
         await self._server.start()
         self._running = asyncio.create_task(self._matches.run(self._stopping))
         self._reporting = asyncio.create_task(_report_health(self._health, self._game, self._storage))
@@ -110,14 +108,21 @@ class Replica:
         self._stopping.set()
         await self._running
         await self._storage.close()
-        self._metrics.shutdown()
-        self._metrics.server_close()
+        if self._metrics:
+            self._metrics.shutdown()
+            self._metrics.server_close()
 
     async def ended_or(self, stopping: asyncio.Event) -> None:
         """Waits until it is told to stop, or its sweep has failed: a replica that serves no deadlines must not go on looking healthy."""
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait({self._running, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
+
+
+def _serve_metrics(listen: str) -> WSGIServer:
+    host, _, port = listen.rpartition(":")
+    server, _ = start_http_server(int(port), host)
+    return server
 
 
 async def _report_health(health: HealthServicer, game: Game, storage: Storage) -> None:

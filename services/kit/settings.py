@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Common(BaseSettings):
     """Settings of every process."""
 
-    model_config = SettingsConfigDict(env_prefix="GLOAMING_", env_ignore_empty=True)
+    model_config = SettingsConfigDict(env_prefix="GLOAMING_")
 
     redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL")
     jwks_file: Path = Field(description="Public keys of access tokens (JWKS).")
@@ -25,7 +25,7 @@ class ServiceSettings(Common):
     """Settings of a game service."""
 
     listen: str = Field(default="0.0.0.0:50051", description="Address of the gRPC server.")
-    metrics_listen: str = Field(default="0.0.0.0:9100", description="Address of the metrics page.")
+    metrics_listen: str = Field(default="0.0.0.0:9100", description="Address of the metrics page; empty: none.")
     bot_delay_ms: int = Field(default=600, ge=0, le=60_000, description="How long a bot thinks before each move.")
     deadline_shards: int = Field(default=8, ge=1, le=64, description="Into how many keys deadlines are spread; the same for all replicas.")
     outage_ms: int = Field(default=3_000, ge=100, description="A pause of service longer than this is credited to running clocks.")

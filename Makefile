@@ -1,0 +1,76 @@
+# Needs Python 3.11 or newer and make; everything else comes from the lock files into .venv.
+
+PORT ?= 8080
+HOST ?= 127.0.0.1
+ARGS ?=
+
+# The first that can run a private redis-server from its wheel (Python 3.11 to 3.13), else any that is new enough, else python3, to say so.
+PYTHON ?= $(shell \
+	for try in 'python3 13' 'python3.13 13' 'python3.12 13' 'python3.11 13' 'python3 99' 'python3.14 99'; do set -- $$try; \
+	  $$1 -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, $$2))" >/dev/null 2>&1 && echo $$1 && exit; \
+	done; echo python3)
+
+BIN := .venv/bin
+RUN := .venv/.run-stamp
+DEV := .venv/.dev-stamp
+PROTOS := $(shell find proto/gloaming -name '*.proto' | LC_ALL=C sort)
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command 'make lock' pyproject.toml
+
+.PHONY: help run test check bench proto baseline lock format clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s%s\n", $$1, $$2}' Makefile
+
+run: $(RUN) ## serve everything on this machine: PORT=8080 HOST=127.0.0.1 ARGS="--replicas 2 --verbose"
+	@exec $(BIN)/python -m deploy.local --port $(PORT) --host $(HOST) --data .gloaming/$(PORT) $(ARGS)
+
+test: $(DEV) ## run the tests: ARGS="-k night_clan"
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV) ## lint, types, arrows between modules, protos, and whether generated code is up to date
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter
+	$(BIN)/buf lint proto
+	$(BIN)/buf breaking proto --against proto/baseline.binpb
+	@$(MAKE) --no-print-directory generated OUT=.cache/gen
+	@diff -r -x __pycache__ .cache/gen/gloaming proto/gen/gloaming || { echo 'proto/gen is not what the protos give: make proto'; exit 1; }
+
+bench: $(DEV) ## measure the pillow path
+	$(BIN)/python -m tests.bench $(ARGS)
+
+proto: $(DEV) ## generate proto/gen from the protos
+	@$(MAKE) --no-print-directory generated OUT=.cache/gen
+	rm -rf proto/gen/gloaming
+	mkdir -p proto/gen
+	mv .cache/gen/gloaming proto/gen/
+
+baseline: $(DEV) ## take today's protos as what `make check` compares later ones with
+	$(BIN)/buf build proto -o proto/baseline.binpb
+
+lock: $(DEV) ## lock dependencies again: ARGS=--upgrade for newer ones
+	$(LOCK) $(ARGS) --extra local -o requirements.lock
+	$(LOCK) $(ARGS) --extra local --extra dev -c requirements.lock -o requirements-dev.lock
+
+format: $(DEV) ## put the code into its form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## remove .venv and caches; .gloaming, the data of `make run`, stays
+	rm -rf .venv .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(RUN): requirements.lock
+	@$(PYTHON) deploy/setup_venv.py $< $@
+
+$(DEV): requirements-dev.lock
+	@$(PYTHON) deploy/setup_venv.py $< $@
+
+# Stubs of services only for protos that have one.
+.PHONY: generated
+generated:
+	@rm -rf $(OUT) && mkdir -p $(OUT)
+	@$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=$(OUT) --pyi_out=$(OUT) $(PROTOS)
+	@$(BIN)/python -m grpc_tools.protoc -Iproto --grpc_python_out=$(OUT) $$(grep -l '^service ' $(PROTOS))
