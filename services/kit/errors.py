@@ -49,6 +49,10 @@ class Unreadable(Error):
         self.field = field
         self.description = description
 
+    def within(self, outer: str) -> Unreadable:
+        """The same, its field seen from the message that holds it as `outer`."""
+        return Unreadable(f"{outer}.{self.field}" if self.field else outer, self.description)
+
 
 class Unauthenticated(Error):
     """No token, or one that is malformed, foreign, expired or revoked."""

@@ -77,7 +77,7 @@ class Matches:
         caller.require("host")
         if not self._match_id.fullmatch(request.match_id):
             raise Unreadable("matchId", f"must be {self._game.id}- and 8 to 40 lower-case letters or digits")
-        options = self._game.codec.options_from_proto(request.options)
+        options = _read(self._game.codec.options_from_proto, request.options, "options")
         settings = _settings(request.settings)
         listed = self._listed(request.seats)
         order = request.order or table_pb2.Seating.DRAWN
@@ -126,7 +126,7 @@ class Matches:
 
     async def submit(self, request: Any, caller: Caller) -> Message:
         """Plays a move of the caller."""
-        move = self._game.codec.move_from_proto(request.move)
+        move = _read(self._game.codec.move_from_proto, request.move, "move")
         _check_request_id(request.request_id)
         body = request.move.SerializeToString(deterministic=True)
         expected = request.expected_version if request.HasField("expected_version") else None
@@ -471,6 +471,14 @@ def _settings(asked: table_pb2.Settings) -> table_pb2.Settings:
     return table_pb2.Settings(
         move_seconds=seconds, spectators=asked.spectators if asked.HasField("spectators") else True, rated=asked.rated
     )
+
+
+def _read(reader: Callable[[Any], Value], message: Message, field: str) -> Value:
+    """Reads a game's value from the field of a request that holds it."""
+    try:
+        return reader(message)
+    except Unreadable as fault:
+        raise fault.within(field) from fault
 
 
 def _check_request_id(request_id: str) -> None:

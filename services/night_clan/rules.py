@@ -255,6 +255,11 @@ class Card(NamedTuple):
     kind: Kind
 
 
+def _card_id(number: int) -> str:
+    """The id of the card played as the first, second, … of the match; it says nothing of the kind (NC-11)."""
+    return f"c{number}"
+
+
 class State(NamedTuple):
     """A match. Whatever is by seat has one entry a seat; the board has one entry a Location in play, in the order of NC-02."""
 
@@ -339,21 +344,24 @@ def legal(state: State, seat: int) -> Sequence[Move]:
     if Kind.NIGHT_WATCH in hand:  # NC-10
         own = [(card, there) for there, cards in zip(locations, state.board, strict=True) for card in cards if card.owner == seat]
         for here in free:
-            cards_here = state.board[here - 1]
+            cards_here, plays = state.board[here - 1], _NIGHT_WATCH_PLAYS[here]
             if len(cards_here) + 2 <= CAPACITY[here]:
-                moves += [_night_watch(here, card.card_id, here) for card, there in own if there is not here]  # pulls
-            others = [card for card in cards_here if card.owner != seat]
-            moves += [_night_watch(here, card.card_id, there) for card in others for there in free if there is not here]  # pushes
+                moves += [plays[card.card_id][here] for card, there in own if there is not here]  # pulls
+            others = [plays[card.card_id] for card in cards_here if card.owner != seat]
+            moves += [pushed[there] for pushed in others for there in free if there is not here]
     return moves
 
 
 # Moves are values, and few: legal hands out the same ones again and again.
 _PLAIN_PLAYS = {(card, location): Play(card, location) for card in Kind for location in Location}
-
-
-@cache  # bounded: at most 52 cards, 8 x 8 Locations
-def _night_watch(location: Location, card_id: str, to: Location) -> Play:
-    return Play(Kind.NIGHT_WATCH, location, Relocate(card_id, to))
+# By the Location of the Night Watch, the card it moves and where to.
+_NIGHT_WATCH_PLAYS = {
+    here: {
+        card_id: {to: Play(Kind.NIGHT_WATCH, here, Relocate(card_id, to)) for to in Location}
+        for card_id in map(_card_id, range(1, sum(CAPACITY.values()) + 1))
+    }
+    for here in Location
+}
 
 
 # --------------------------------------------------------------------- apply
@@ -445,7 +453,7 @@ def _play(state: State, seat: int, play: Play) -> Step:
     """Makes a play that is not refused."""
     hands, decks, board, plays_left = list(state.hands), list(state.decks), list(state.board), state.plays_left - 1
 
-    card = Card(f"c{sum(map(len, board)) + 1}", seat, play.card)
+    card = Card(_card_id(sum(map(len, board)) + 1), seat, play.card)
     hands[seat] = _without(hands[seat], play.card)
     board[play.location - 1] += (card,)
     events: list[Event] = [CardPlayed(seat, _as_it_lies(card, state.variant), play.location)]
@@ -537,6 +545,7 @@ def redact(event: Event, viewer: int | None) -> Event:
     return event
 
 
+@cache  # bounded: 52 ids, 4 owners, 5 kinds, each up or down
 def _as_it_lies(card: Card, variant: Variant, turned_up: bool = False) -> CardView:
     """A card as everybody sees it: its kind shows only face up (NC-09, NC-11)."""
     face_up = turned_up or variant is Variant.DAY or card.kind not in FACE_DOWN_AT_NIGHT
@@ -568,8 +577,10 @@ def _score(location: Location, cards: tuple[Card, ...], seats: int, variant: Var
     else:
         effect, remaining = Effect.NO_TROLL, [card for card in cards if card.kind is not Kind.MISTLETOE]  # NC-16
 
-    points = tuple(sum(POINTS[card.kind] for card in remaining if card.owner == seat) for seat in range(seats))  # NC-17
-    return LocationScored(location, tuple(_as_it_lies(card, variant, turned_up=True) for card in cards), taken_by, effect, points)
+    points = [0] * seats
+    for card in remaining:
+        points[card.owner] += POINTS[card.kind]  # NC-17
+    return LocationScored(location, tuple(_as_it_lies(card, variant, turned_up=True) for card in cards), taken_by, effect, tuple(points))
 
 
 def _total(scored: tuple[LocationScored, ...]) -> tuple[int, ...]:
