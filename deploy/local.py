@@ -45,17 +45,19 @@ class Local:
         port: the gateway's; chosen free when not given.
         host: the address that the gateway listens on.
         replicas: processes of each game.
+        gateways: processes of the gateway; all but the first on ports chosen free.
         env: variables for every process, over those of this one.
     """
 
     def __init__(
-        self, data: Path, *, port: int | None = None, host: str = LOCALHOST, replicas: int = 1, env: Mapping[str, str] | None = None
+        self, data: Path, *, port: int | None = None, host: str = LOCALHOST, replicas: int = 1, gateways: int = 1, env: Mapping[str, str] | None = None
     ) -> None:
         from gateway.registry import GAMES
 
         self.data = data.resolve()
         self.host = host
         self.port = port or free_port()
+        self.ports = [self.port, *(free_port() for _ in range(gateways - 1))]
         self.logs = self.data / "logs"
         self.redis_url = ""
         self.services: dict[str, list[str]] = {game: [f"{LOCALHOST}:{free_port()}" for _ in range(replicas)] for game in GAMES}
@@ -70,7 +72,12 @@ class Local:
     @property
     def url(self) -> str:
         """The gateway's address for a client on this machine."""
-        return f"http://{_in_url(self._own_host)}:{self.port}"
+        return self.urls[0]
+
+    @property
+    def urls(self) -> list[str]:
+        """Every gateway's address."""
+        return [f"http://{_in_url(self._own_host)}:{port}" for port in self.ports]
 
     @property
     def _own_host(self) -> str:
@@ -98,9 +105,9 @@ class Local:
     def stop(self) -> None:
         """Stop the gateway, then the services, then Redis, and wait until all are gone."""
         self._stopping.set()
-        gateway = [child for name, child in self.children.items() if name == "gateway"]
-        services = [child for name, child in self.children.items() if name not in ("gateway", "redis")]
-        for group in (gateway, services):
+        gateways = [child for name, child in self.children.items() if name.startswith("gateway")]
+        services = [child for name, child in self.children.items() if name != "redis" and child not in gateways]
+        for group in (gateways, services):
             for child in group:
                 child.signal(signal.SIGTERM)
             deadline = time.monotonic() + self._grace
@@ -113,7 +120,7 @@ class Local:
             self._lock = None
 
     def kill(self, name: str) -> None:
-        """End one process at once, as a crash would: `redis`, `gateway`, a game's id, or with replicas `<game>-1`, `<game>-2`."""
+        """End one process at once, as a crash would: `redis`, `gateway` or a game's id; where there are more, `<name>-1`, `<name>-2`."""
         self.children[name].kill()
 
     def restart(self, name: str) -> None:
@@ -182,17 +189,18 @@ class Local:
         common = {"REDIS_URL": self.redis_url, "GLOAMING_JWKS_FILE": str(keys / "jwks.json"), "PYTHONUNBUFFERED": "1"}
         for game, addresses in self.services.items():
             for number, address in enumerate(addresses, 1):
-                name = game if len(addresses) == 1 else f"{game}-{number}"
+                name = _numbered(game, number, addresses)
                 listen = {"GLOAMING_LISTEN": address, "GLOAMING_METRICS_LISTEN": f"{LOCALHOST}:{free_port()}"}
                 self._start_child(name, f"services.{game}", common | listen)
         # One address as it is; several as gRPC's target for a fixed list, among which a client takes turns.
         targets = {game: f"{'ipv4:' if len(addresses) > 1 else ''}{','.join(addresses)}" for game, addresses in self.services.items()}
         gateway = {
-            "GLOAMING_LISTEN": f"{_in_url(self.host)}:{self.port}",
             "GLOAMING_SERVICES": ",".join(f"{game}={target}" for game, target in targets.items()),
             "GLOAMING_SIGNING_KEY_FILE": str(keys / "signing-key.pem"),
         }
-        self._start_child("gateway", "gateway", common | gateway)
+        for number, port in enumerate(self.ports, 1):
+            listen = {"GLOAMING_LISTEN": f"{_in_url(self.host)}:{port}"}
+            self._start_child(_numbered("gateway", number, self.ports), "gateway", common | gateway | listen)
 
     def _start_child(self, name: str, module: str, env: Mapping[str, str]) -> None:
         log = self.logs / f"{name}.log"
@@ -211,16 +219,23 @@ class Local:
             if child := self.fallen():
                 raise LocalError(epitaph(child))
             if time.monotonic() > deadline:
-                log = tail(self.children["gateway"].log)
+                log = tail(self.children[_numbered("gateway", 1, self.ports)].log)
                 raise LocalError(f"Not ready within {READY_SECONDS:.0f} s, /readyz answers {status} {answer}. The gateway's log:\n{log}")
             with contextlib.suppress(OSError, http.client.HTTPException):  # not listening yet
-                status, answer = self._get("/readyz")
+                for port in self.ports:
+                    status, answer = self._get(port, "/readyz")
+                    if status != 200:
+                        break
 
-    def _get(self, path: str) -> tuple[int, str]:
-        with contextlib.closing(http.client.HTTPConnection(self._own_host, self.port, timeout=5)) as connection:
+    def _get(self, port: int, path: str) -> tuple[int, str]:
+        with contextlib.closing(http.client.HTTPConnection(self._own_host, port, timeout=5)) as connection:
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read(2000).decode(errors="replace")
+
+
+def _numbered(name: str, number: int, among: Sequence[object]) -> str:
+    return name if len(among) == 1 else f"{name}-{number}"
 
 
 def _in_url(host: str) -> str:

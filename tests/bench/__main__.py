@@ -1,0 +1,34 @@
+"""`make bench`: prints what this machine measured as JSON. Compare ratios within one run, not times between runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tests.bench import memory, rest, rules
+
+BENCHES: dict[str, Callable[[], Any]] = {
+    "rules": rules.measure,
+    "rest_move": lambda: asyncio.run(rest.measure()),
+    "memory": lambda: asyncio.run(memory.measure()),
+}
+
+
+def main() -> None:
+    """Runs the benches that are asked for, or all."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measures, and prints JSON.")
+    parser.add_argument("bench", nargs="*", choices=[*BENCHES, []], help="which; all by default")
+    measured: dict[str, Any] = {"python": platform.python_version()}
+    for name in parser.parse_args().bench or BENCHES:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        measured[name] = BENCHES[name]()
+    print(json.dumps(measured, indent=2))
+
+
+if __name__ == "__main__":
+    main()
