@@ -1,7 +1,7 @@
 """What a move costs over REST, beside what its way costs with nothing on it.
 
-The floors: a gateway's round trip (GET /healthz), a unary gRPC call that returns what it was sent, a script that returns 1. Samples are taken in turn,
-so that the machine's moods reach all alike.
+The floors: a gateway's round trip (GET /healthz), a unary gRPC call that returns what it was sent, a script that returns 1. Samples are
+taken in turn, so that the machine's moods reach all alike.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ async def measure() -> dict[str, Any]:
                 match = await game.create_match()
                 while (await game.match(match.id)).status != table_pb2.FINISHED:
                     if moves := (await game.moves(match.id)).moves:
-                        samples["move"].append(await _timed(lambda chosen=moves[0]: game.play(match.id, chosen)))  # type: ignore[misc]
+                        samples["move"].append(await _timed(partial(game.play, match.id, moves[0])))
                         await floors()
     medians = {name: statistics.median(times) * 1000 for name, times in samples.items()}
     floor = medians["gateway"] + medians["grpc"] + medians["script"]

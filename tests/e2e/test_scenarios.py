@@ -230,8 +230,8 @@ async def test_a_stream_of_events_resumed_through_the_other_gateway_has_no_gap_a
     match_id = (await ann.new_match())["id"]
     playing = asyncio.create_task(ann.play_out(match_id))
     seen: list[str] = []
-    gateway = 0
-    while not seen or "matchFinished" not in seen_last:
+    newest, gateway = "", 0
+    while "matchFinished" not in newest:
         url = f"{ann.gateways[gateway]}/v1/matches/{match_id}/events"
         headers = {"Authorization": f"Bearer {ann.token}", "Accept": "text/event-stream"}
         if seen:
@@ -243,7 +243,7 @@ async def test_a_stream_of_events_resumed_through_the_other_gateway_has_no_gap_a
                     continue
                 assert event.event == "event"
                 seen.append(event.id)
-                seen_last = event.data
+                newest = event.data
                 count += 1
                 if count == 4:
                     break
