@@ -46,6 +46,7 @@ proto: $(DEV) ## generate proto/gen from the protos
 	rm -rf proto/gen/gloaming
 	mkdir -p proto/gen
 	mv .cache/gen/gloaming proto/gen/
+	$(BIN)/python -m gateway.comments
 
 baseline: $(DEV) ## take today's protos as what `make check` compares later ones with
 	$(BIN)/buf build proto -o proto/baseline.binpb

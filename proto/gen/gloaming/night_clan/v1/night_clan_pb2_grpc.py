@@ -28,9 +28,9 @@ if _version_not_supported:
 class NightClanServiceStub:
     """Matches of Night Clan.
 
-    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one of the
-    reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is stable;
-    what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
+    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one
+    of the reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is
+    stable; what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
     """
 
     def __init__(self, channel):
@@ -84,22 +84,22 @@ class NightClanServiceStub:
 class NightClanServiceServicer:
     """Matches of Night Clan.
 
-    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one of the
-    reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is stable;
-    what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
+    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one
+    of the reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is
+    stable; what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
     """
 
     def CreateMatch(self, request, context):
-        """Makes the match if there is none of that id, and returns it as the spectators see it; an existing match is returned as it is, so that a retry
-        never makes two. Needs a token with the scope `host`; else PERMISSION_DENIED (SCOPE_MISSING).
+        """Makes the match if there is none of that id, and returns it as the spectators see it; an existing match is returned as it is, so that
+        a retry never makes two. Needs a token with the scope `host`; else PERMISSION_DENIED (SCOPE_MISSING).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetMatch(self, request, context):
-        """Returns the match as the caller may see it now. NOT_FOUND (MATCH_NOT_FOUND); PERMISSION_DENIED (NOT_A_PLAYER) for a caller without a seat where
-        spectators are off.
+        """Returns the match as the caller may see it now. NOT_FOUND (MATCH_NOT_FOUND); PERMISSION_DENIED (NOT_A_PLAYER) for a caller without a
+        seat where spectators are off.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,34 +113,36 @@ class NightClanServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SubmitMove(self, request, context):
-        """Plays a move. PERMISSION_DENIED (NOT_YOUR_SEAT) without a seat. FAILED_PRECONDITION when it is against the rules now, its reason one of NOT_YOUR_TURN, MATCH_FINISHED, NOT_IN_SETUP, NOT_IN_PLAY,
-        HAND_DOES_NOT_QUALIFY (NC-04), CARD_NOT_IN_HAND (NC-06), NO_SUCH_LOCATION (NC-02), LOCATION_FULL (NC-08), NOT_A_NIGHT_WATCH, NO_SUCH_CARD,
-        SAME_LOCATION, NOT_YOUR_CARD, OWN_CARD (NC-10); ALREADY_RESIGNED (ALL-01); REQUEST_ID_REUSED for a request id that came with another move. ABORTED (VERSION_MISMATCH) when
-        `expected_version` is not the match's; ABORTED (RACED) when others kept moving first.
+        """Plays a move. PERMISSION_DENIED (NOT_YOUR_SEAT) without a seat. FAILED_PRECONDITION when it is against the rules now, its reason one
+        of NOT_YOUR_TURN, MATCH_FINISHED, NOT_IN_SETUP, NOT_IN_PLAY, HAND_DOES_NOT_QUALIFY (NC-04), CARD_NOT_IN_HAND (NC-06),
+        NO_SUCH_LOCATION (NC-02), LOCATION_FULL (NC-08), NOT_A_NIGHT_WATCH, NO_SUCH_CARD, SAME_LOCATION, OUT_OF_REACH, NOT_YOUR_CARD,
+        OWN_CARD (NC-10); ALREADY_RESIGNED (ALL-01); REQUEST_ID_REUSED for a request id that came with another move. ABORTED
+        (VERSION_MISMATCH) when `expected_version` is not the match's; ABORTED (RACED) when others kept moving first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resign(self, request, context):
-        """Resigns the caller's seat (ALL-01). PERMISSION_DENIED (NOT_YOUR_SEAT) without a seat; FAILED_PRECONDITION (MATCH_FINISHED, ALREADY_RESIGNED,
-        REQUEST_ID_REUSED).
+        """Resigns the caller's seat (ALL-01). PERMISSION_DENIED (NOT_YOUR_SEAT) without a seat; FAILED_PRECONDITION (MATCH_FINISHED,
+        ALREADY_RESIGNED, REQUEST_ID_REUSED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """Lists events in order, a page at a time, from the beginning or after a cursor. A cursor that does not belong to the match's history gets a
-        snapshot instead of events, never a silent gap.
+        """Lists events in order, a page at a time, from the beginning or after a cursor. A cursor that does not belong to the match's history
+        gets a snapshot instead of events, never a silent gap.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchMatch(self, request, context):
-        """Streams the match: every event after the cursor in order, without a gap or a repeat; or, without a cursor that fits the match's history, one
-        snapshot and then every event after it. Ends after the last event of a finished match; UNAVAILABLE (DRAINING) when the replica is about to stop.
+        """Streams the match: every event after the cursor in order, without a gap or a repeat; or, without a cursor that fits the match's
+        history, one snapshot and then every event after it. Ends after the last event of a finished match; UNAVAILABLE (DRAINING) when the
+        replica is about to stop.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -208,9 +210,9 @@ def add_NightClanServiceServicer_to_server(servicer, server):
 class NightClanService:
     """Matches of Night Clan.
 
-    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one of the
-    reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is stable;
-    what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
+    Every call carries `authorization: Bearer <access token>` in its metadata. A call refused for its token gets UNAUTHENTICATED with one
+    of the reasons TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED. Every refusal carries a google.rpc.ErrorInfo whose reason is
+    stable; what cannot be parsed is INVALID_ARGUMENT with a google.rpc.BadRequest. UNAVAILABLE carries a google.rpc.RetryInfo.
     """
 
     @staticmethod

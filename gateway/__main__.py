@@ -1,0 +1,94 @@
+"""The gateway's command line.
+
+python -m gateway                                            serves
+python -m gateway keys DIRECTORY                             makes the keys that access tokens are signed and checked with
+python -m gateway token --subject ops --scope host           prints an operator's access token
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from gateway.tokens import Signer, write_keys
+from services.kit import logs
+from services.kit.settings import read
+
+
+class Server(uvicorn.Server):
+    """A server that lets streams end by themselves when it stops."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends streams, lets other requests finish, and stops."""
+        self._app.state.draining.set()
+        await super().shutdown(sockets)
+
+
+def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
+    """Returns how the application is served."""
+    host, _, port = settings.listen.rpartition(":")
+    return uvicorn.Config(
+        app,
+        host=host.strip("[]"),
+        port=int(port),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Longer than load balancers keep an idle connection, so that they never use one that is just being closed.
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m gateway", description="Gloaming's REST gateway.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("serve", help="serve (the default); settings come from the environment")
+    keys = commands.add_parser("keys", help="make the keys that access tokens are signed and checked with")
+    keys.add_argument("directory", type=Path, help="where signing-key.pem (for the gateway alone) and jwks.json (for every service) go")
+    token = commands.add_parser("token", help="print an access token, for operators")
+    token.add_argument("--key", type=Path, help="the private key (default: GLOAMING_SIGNING_KEY_FILE)")
+    token.add_argument("--subject", default="ops", help="whom it speaks for (default ops)")
+    token.add_argument("--name", default="", help="the name that others see")
+    token.add_argument("--scope", default="host", help="what it is good for, words apart by spaces (default host)")
+    token.add_argument("--seconds", type=int, default=3600, help="how long it is good (default 3600)")
+    asked = parser.parse_args(arguments)
+    match asked.command:
+        case "keys":
+            try:
+                write_keys(asked.directory)
+            except FileExistsError as fault:
+                sys.exit(str(fault))
+        case "token":
+            key = asked.key or read(GatewaySettings).signing_key_file
+            print(Signer(key).access(asked.subject, asked.name, 0, asked.scope, asked.seconds)[0])
+        case _:
+            serve(read(GatewaySettings))
+
+
+def serve(settings: GatewaySettings) -> None:
+    """Serves until SIGTERM or SIGINT; then ends streams, lets requests finish, and stops."""
+    logs.configure(settings.log_level, "gateway")
+    app = create_app(settings)
+    Server(app, configure(app, settings)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The application: what the gateway is made of, put together once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+import grpc
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from gateway import openapi, problems
+from gateway.answers import Answers
+from gateway.catalogue import Catalogue
+from gateway.edge import Edge
+from gateway.health import Health
+from gateway.matches import Matches
+from gateway.operations import operations_of
+from gateway.pages import Pages
+from gateway.players import Players
+from gateway.settings import GatewaySettings
+from gateway.tokens import HostToken, Signer
+from gateway.upstream import Services
+from services.kit.errors import Error
+from services.kit.identity import Identity
+from services.kit.storage import Storage
+
+_READ_BY_PAGES = ["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID"]
+_SHOWN_TO_PAGES = ["Allow", "ETag", "Location", "Retry-After", "WWW-Authenticate", "X-Request-Id"]
+_DAY_SECONDS = 86_400
+
+
+def create_app(settings: GatewaySettings) -> FastAPI:
+    """Returns the gateway. `app.state.draining` is set by whoever is about to stop it."""
+    signer = Signer(settings.signing_key_file)
+    if signer.key_id not in {key.get("kid") for key in json.loads(settings.jwks_file.read_text())["keys"]}:
+        raise ValueError(f"{settings.jwks_file} does not hold the public key of {settings.signing_key_file}")
+    storage = Storage(settings.redis_url)
+    services = Services(settings.services, settings.rpc_seconds)
+    draining = asyncio.Event()
+    kept = settings.refresh_days * _DAY_SECONDS
+
+    answers = Answers(storage)
+    identity = Identity.from_file(settings.jwks_file, storage)
+    players = Players(storage, identity, signer, answers, access_seconds=settings.access_token_seconds, refresh_seconds=kept)
+    matches = Matches(storage, services, players, answers, HostToken(signer), index_seconds=kept, draining=draining)
+    resources = (players, matches, Catalogue(), Health(storage, services, draining))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with services:
+                yield
+        finally:
+            await storage.close()
+
+    app = FastAPI(title="Gloaming", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
+    app.state.settings = settings
+    app.state.draining = draining
+    described = [each for resource in resources for each in operations_of(resource)]
+    for operation, handler in described:
+        app.add_api_route(operation.path, handler, methods=[operation.method], include_in_schema=False)
+    pages = Pages(lambda: openapi.document(operation for operation, _ in described), settings.jwks_file)
+    for path, page in {
+        "/": pages.root,
+        "/openapi.json": pages.openapi,
+        "/docs": pages.docs,
+        "/docs/start.js": pages.start,
+        "/docs/swagger-ui.css": pages.asset,
+        "/docs/swagger-ui-bundle.js": pages.asset,
+        "/.well-known/jwks.json": pages.jwks,
+    }.items():
+        app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
+    for kind in (Error, grpc.aio.AioRpcError, problems.Unacceptable, HTTPException, ClientDisconnect):
+        app.add_exception_handler(kind, _refuse)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=_READ_BY_PAGES,
+            expose_headers=_SHOWN_TO_PAGES,
+            max_age=600,
+        )
+    app.add_middleware(Edge)
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=499)  # nobody is there to read it; for the log
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        # A path's methods are routes of their own: what is allowed is what any of them allows.
+        probes = ({**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST"))
+        allowed = [probe["method"] for probe in probes if any(route.matches(probe)[0] is Match.FULL for route in request.app.routes)]
+        allowed += ["HEAD"] if "GET" in allowed else []
+        error = HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
+    return problems.answer_for(error)

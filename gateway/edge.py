@@ -1,0 +1,80 @@
+"""The outermost layer of the gateway: request ids, the access log, metrics, and the last resort."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway import metrics, problems
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+
+_log = structlog.get_logger("gateway.access")
+
+
+class Edge:
+    """Wraps the whole application (pure ASGI: a stream passes through it untouched).
+
+    The log tells of a request by its route, never by its query or its headers, where tokens could be.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request (ASGI)."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        if scope["method"] == "HEAD":
+            scope = _as_get(scope)
+        request_id = _request_id(scope)
+        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        status = 0
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
+                metrics.SECONDS.labels(method, _route(scope)).observe(time.perf_counter() - began)
+            await send(message)
+
+        with metrics.IN_FLIGHT.track_inprogress():
+            try:
+                await self._app(scope, receive, observed)
+            except Exception as fault:
+                _log.error("unforeseen", exc_info=fault)
+                if not status:
+                    await problems.internal()(scope, receive, observed)
+        route = _route(scope)
+        metrics.REQUESTS.labels(method, route, status).inc()
+        say = _log.debug if route in _QUIET else _log.info
+        say("request", method=method, route=route, status=status, ms=round((time.perf_counter() - began) * 1000, 1))
+
+
+def _as_get(scope: Scope) -> Scope:
+    """A HEAD is a GET whose body the server leaves out (RFC 9110, 9.3.2); it asks for no stream, which would have no end."""
+    headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+    return {**scope, "method": "GET", "headers": headers}
+
+
+def _request_id(scope: Scope) -> bytes:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            return bytes(value)
+    return secrets.token_hex(8).encode()
+
+
+def _route(scope: Scope) -> str:
+    """The template of the route, which has no ids in it."""
+    route = scope.get("route")
+    return route.path_format if route is not None else "none"

@@ -1,0 +1,330 @@
+"""Players: guest sign-in, tokens, profiles.
+
+Keys, one slot a player: `gateway:{<player>}:player` (hash: name, created, generation), `gateway:{<player>}:refresh` (sorted set: SHA-256 of
+a refresh token, expiry in ms), `gateway:{<player>}:matches`. All of them expire when nobody has used them for the life of a refresh token.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway import exchange
+from gateway.answers import Answers
+from gateway.exchange import Answer
+from gateway.operations import Makes, operation, says
+from gateway.registry import descriptor_of
+from gateway.schemas import Schema, Schemas, name_of
+from gateway.tokens import Signer
+from gloaming.gateway.v1 import gateway_pb2
+from services.kit.errors import NotFound, Unauthenticated, Unreadable
+from services.kit.identity import Caller, Identity, revocation_key
+from services.kit.storage import Script, Storage
+
+_LUA = Path(__file__).parent / "lua"
+_CREATE = Script(_LUA / "create_player.lua")
+_REFRESH = Script(_LUA / "refresh.lua")
+_SIGN_OUT = Script(_LUA / "sign_out.lua")
+_FORGET = Script(_LUA / "forget.lua")
+_REVOKE = Script(_LUA / "revoke.lua")
+_RENAME = Script(_LUA / "rename.lua")
+
+_ID = re.compile(r"p[a-z2-7]{16}")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_NAME_LENGTH = 40
+_GRACE_MS = 60_000
+_MOST_TOKENS = 20
+# A token that is signed while its player signs out may begin its life a little later than the revocation.
+_REVOCATION_MARGIN_SECONDS = 60
+# Answers with tokens are kept for as long as a client may still be trying; the key that unlocks them must not be guessed.
+_ANSWER_SECONDS = 600
+_LONG_KEY = 16
+
+
+def _with_name(message: type[Message], *, required: bool = False) -> Makes:
+    """The schema of a message with a name in it, and what is known of names."""
+
+    def make(schemas: Schemas) -> Schema:
+        ref = schemas.ref(descriptor_of(message))
+        schema = schemas.named[name_of(descriptor_of(message))]
+        schema["properties"]["name"] |= {"minLength": 1, "maxLength": _NAME_LENGTH}
+        if required:
+            schema["required"] = ["name"]
+        return ref
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a player."""
+
+    id: str
+    name: str
+    created_ms: int
+    generation: int
+
+    @classmethod
+    def read(cls, player: str, fields: list[bytes]) -> Profile:
+        """Reads what a script returns."""
+        name, created, generation = fields
+        return cls(player, name.decode(), int(created), int(generation))
+
+    def message(self) -> gateway_pb2.Player:
+        """Returns the profile as others see it."""
+        player = gateway_pb2.Player(id=self.id, name=self.name)
+        player.create_time.FromMilliseconds(self.created_ms)
+        return player
+
+
+class Players:
+    """Sign-in and profiles.
+
+    Args:
+        access_seconds: how long an access token is good.
+        refresh_seconds: how long a refresh token is good.
+    """
+
+    def __init__(
+        self, storage: Storage, identity: Identity, signer: Signer, answers: Answers, *, access_seconds: int, refresh_seconds: float
+    ) -> None:
+        self._storage = storage
+        self._identity = identity
+        self._signer = signer
+        self._answers = answers
+        self._access_seconds = access_seconds
+        self._refresh_ms = int(refresh_seconds * 1000)
+
+    @operation(
+        "POST",
+        "/v1/players",
+        tag="players",
+        body=_with_name(gateway_pb2.CreatePlayerRequest, required=True),
+        answers={201: says(gateway_pb2.Session, "Location")},
+        parameters=("Idempotency-Key-Long",),
+        problems=(422,),
+        authorized=False,
+    )
+    async def create_player(self, request: Request) -> Response:
+        """Signs in as a guest.
+
+        Makes a player and a first pair of tokens. Whoever loses both tokens loses the player. With an Idempotency-Key a retry within ten
+        minutes gets the same player and tokens; the key must not be one that others could guess.
+        """
+        asked = await exchange.parse(request, gateway_pb2.CreatePlayerRequest)
+        asked.name = clean_name(asked.name)
+        key = exchange.idempotency_key(request, least=_LONG_KEY)
+
+        async def run(player: str) -> Response:
+            secret, digest = _mint_secret()
+            fields = await self._storage.run(_CREATE, _keys(player), [asked.name, digest, self._refresh_ms, _MOST_TOKENS])
+            return self._session(Profile.read(player, fields), secret, 201, {"Location": f"/v1/players/{player}"})
+
+        return await self._answers.once(request, key, scope="", asked=asked, mint=_mint_player, seconds=_ANSWER_SECONDS, run=run)
+
+    @operation(
+        "POST",
+        "/v1/players:refresh",
+        tag="players",
+        body=gateway_pb2.RefreshRequest,
+        answers={200: says(gateway_pb2.Session)},
+        parameters=("Idempotency-Key",),
+        problems=(401, 422),
+        authorized=False,
+    )
+    async def refresh_tokens(self, request: Request) -> Response:
+        """Buys a fresh pair of tokens with a refresh token.
+
+        The refresh token is used up, but stays good for another minute: a client that lost the answer asks again. 401
+        (REFRESH_TOKEN_INVALID) for one that is unknown, used up, expired or signed out.
+        """
+        asked = await exchange.parse(request, gateway_pb2.RefreshRequest)
+        key = exchange.idempotency_key(request)
+        player, _, old = asked.refresh_token.partition(".")
+        if not _ID.fullmatch(player):
+            raise _bad_refresh_token()
+
+        async def run(_: str) -> Response:
+            secret, digest = _mint_secret()
+            fields = await self._storage.run(_REFRESH, _keys(player), [_digest(old), digest, self._refresh_ms, _GRACE_MS, _MOST_TOKENS])
+            if fields is None:
+                raise _bad_refresh_token()
+            return self._session(Profile.read(player, fields), secret, 200)
+
+        return await self._answers.once(request, key, scope=player, asked=asked, mint=_mint_player, seconds=_ANSWER_SECONDS, run=run)
+
+    @operation(
+        "POST",
+        "/v1/players/me:signOut",
+        tag="players",
+        body=gateway_pb2.Empty,
+        body_required=False,
+        answers={200: says(gateway_pb2.Empty)},
+        parameters=("Idempotency-Key",),
+        problems=(401,),
+    )
+    async def sign_out(self, request: Request) -> Response:
+        """Signs out everywhere.
+
+        Once this has answered, no token that the player had is good any more, anywhere. A retry with the same Idempotency-Key is answered
+        200 again, though its token is revoked by then.
+        """
+        caller = None
+        try:
+            caller = await self.caller(request)
+        except Unauthenticated as refusal:
+            if refusal.reason != "TOKEN_REVOKED" or "idempotency-key" not in request.headers:
+                raise
+        await exchange.no_body(request)
+        exchange.idempotency_key(request)
+        if caller is None:
+            return Answer(gateway_pb2.Empty())
+        # Two slots, so two scripts. First the new generation, which also ends the refresh tokens: from here on nobody gets another token of
+        # the old generation. Then the revocation of those that are out. Whoever stops in between has not answered, and the caller's token
+        # is still good to ask again.
+        generation = await self._storage.run(_SIGN_OUT, _keys(caller.player), [caller.generation])
+        await self._revoke(caller.player, generation)
+        return Answer(gateway_pb2.Empty())
+
+    @operation("GET", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Player)}, problems=(401, 404))
+    async def get_me(self, request: Request) -> Response:
+        """Own profile."""
+        caller = await self.caller(request)
+        return Answer((await self.profile(caller.player)).message())
+
+    @operation(
+        "PATCH",
+        "/v1/players/me",
+        tag="players",
+        body=_with_name(gateway_pb2.UpdatePlayerRequest),
+        answers={200: says(gateway_pb2.Player)},
+        problems=(401, 404),
+    )
+    async def update_me(self, request: Request) -> Response:
+        """Changes the own profile.
+
+        Matches made before keep the old name.
+        """
+        caller = await self.caller(request)
+        asked = await exchange.parse(request, gateway_pb2.UpdatePlayerRequest)
+        name = clean_name(asked.name) if asked.HasField("name") else ""
+        player, _ = _keys(caller.player)
+        fields = await self._storage.run(_RENAME, [player], [name])
+        if fields is None:
+            raise _no_player()
+        return Answer(Profile.read(caller.player, fields).message())
+
+    @operation("DELETE", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Empty)}, problems=(401,))
+    async def delete_me(self, request: Request) -> Response:
+        """Forgets the caller.
+
+        Signs out everywhere and removes the profile and the list of matches. The matches themselves go on without the player, and expire in
+        their time.
+        """
+        caller = await self.caller(request)
+        # In the same order as for signing out, and for the same reason.
+        generation = await self._storage.run(_FORGET, [*_keys(caller.player), matches_key(caller.player)], [caller.generation])
+        await self._revoke(caller.player, generation)
+        return Answer(gateway_pb2.Empty())
+
+    @operation(
+        "GET",
+        "/v1/players/{player_id:identifier}",
+        tag="players",
+        answers={200: says(gateway_pb2.Player)},
+        problems=(404,),
+        authorized=False,
+    )
+    async def get_player(self, request: Request) -> Response:
+        """A player's public profile."""
+        return Answer((await self.profile(request.path_params["player_id"])).message())
+
+    async def caller(self, request: Request) -> Caller:
+        """Returns who is calling, with a token that is good for playing.
+
+        Raises:
+            Unauthenticated: as `Identity.caller`.
+            Forbidden: SCOPE_MISSING.
+        """
+        caller = await self._identity.caller(exchange.bearer(request))
+        caller.require("play")
+        return caller
+
+    async def profile(self, player: str) -> Profile:
+        """Returns a player's profile.
+
+        Raises:
+            NotFound: PLAYER_NOT_FOUND.
+        """
+        if not _ID.fullmatch(player):
+            raise _no_player()
+        key, _ = _keys(player)
+        fields: Any = await self._storage.call(self._storage.redis.hmget(key, ["name", "created", "generation"]))
+        if None in fields:
+            raise _no_player()
+        return Profile.read(player, fields)
+
+    async def _revoke(self, player: str, generation: int) -> None:
+        lifetime = (self._access_seconds + _REVOCATION_MARGIN_SECONDS) * 1000
+        await self._storage.run(_REVOKE, [revocation_key(player)], [generation, lifetime])
+
+    def _session(self, profile: Profile, secret: str, status: int, headers: dict[str, str] | None = None) -> Response:
+        token, expires = self._signer.access(profile.id, profile.name, profile.generation, "play", self._access_seconds)
+        session = gateway_pb2.Session(player=profile.message(), access_token=token, refresh_token=f"{profile.id}.{secret}")
+        session.expire_time.FromDatetime(expires)
+        return Answer(session, status, {**(headers or {}), "Cache-Control": "no-store"})
+
+
+def clean_name(name: str) -> str:
+    """Returns a name as it is kept: composed (NFC), without white space around it.
+
+    Raises:
+        Unreadable: it is not 1 to 40 characters then, or has characters that cannot be seen or have no meaning.
+    """
+    clean = unicodedata.normalize("NFC", name).strip()
+    if any(unicodedata.category(character) in _UNSEEN for character in clean):
+        raise Unreadable("name", "has a control, format, private or unassigned character")
+    if not 1 <= len(clean) <= _NAME_LENGTH:
+        raise Unreadable("name", f"must be 1 to {_NAME_LENGTH} characters")
+    return clean
+
+
+def matches_key(player: str) -> str:
+    """The key of the index of a player's matches."""
+    return f"gateway:{{{player}}}:matches"
+
+
+def _keys(player: str) -> list[str]:
+    return [f"gateway:{{{player}}}:player", f"gateway:{{{player}}}:refresh"]
+
+
+def _mint_player() -> str:
+    return "p" + base64.b32encode(secrets.token_bytes(10)).decode().lower()
+
+
+def _mint_secret() -> tuple[str, bytes]:
+    """Returns a secret and the hash under which it is kept."""
+    secret = secrets.token_urlsafe(32)
+    return secret, _digest(secret)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _bad_refresh_token() -> Unauthenticated:
+    return Unauthenticated("REFRESH_TOKEN_INVALID", "the refresh token is used up, expired or signed out; sign in again")
+
+
+def _no_player() -> NotFound:
+    return NotFound("PLAYER_NOT_FOUND", "there is no player by this id")

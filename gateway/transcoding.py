@@ -1,0 +1,250 @@
+"""Protobuf messages as JSON: the one way in and out of every REST body.
+
+The dialect is canonical proto3 JSON (https://protobuf.dev/programming-guides/json/). Going out, fields without presence are always printed.
+Coming in, only the canonical form is taken, as the published schemas say: names in lowerCamelCase, enums by name, 32-bit integers as
+numbers, no null.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from gateway.registry import descriptor_of
+from services.kit.errors import Unreadable
+
+M = TypeVar("M", bound=Message)
+_NOTHING: frozenset[str] = frozenset()
+
+
+def render(message: Message) -> bytes:
+    """Writes a message as JSON in UTF-8."""
+    return msgspec.json.encode(json_format.MessageToDict(message, always_print_fields_with_no_presence=True))
+
+
+def parse(body: bytes, message_class: type[M], *, omit: frozenset[str] = _NOTHING) -> M:
+    """Reads a message from JSON: `read` and then `build`."""
+    return build(read(body), message_class, omit=omit)
+
+
+def read(body: bytes) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Raises:
+        Unreadable: it is not UTF-8, not JSON (RFC 8259), not an object, nested too deeply, or has a name twice.
+    """
+    try:
+        value = json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_no_constant)
+    except UnicodeDecodeError as fault:
+        raise Unreadable("", "the body is not UTF-8") from fault
+    except RecursionError:
+        raise Unreadable("", "the body is nested too deeply") from None
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno} column {fault.colno}"
+        raise Unreadable("", f"the body is not JSON: {fault.msg}: {where}" if body else "the body is empty") from fault
+    except ValueError as fault:  # an integer of thousands of digits
+        raise Unreadable("", "the body has a number that is too long") from fault
+    if not isinstance(value, dict):
+        raise Unreadable("", "the body is not a JSON object")
+    return value
+
+
+def build(value: Mapping[str, Any], message_class: type[M], *, omit: frozenset[str] = _NOTHING) -> M:
+    """Makes a message of a JSON object.
+
+    Args:
+        omit: fields that the body may not hold, as dotted paths, since they are bound elsewhere: `matchId`, `seats.name`.
+
+    Raises:
+        Unreadable: a field is unknown, or its value is not of its type.
+    """
+    message = message_class()
+    _fill(message, value, "", omit)
+    return message
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for name, item in pairs:
+        if name in value:
+            raise Unreadable("", f"the body has {_shown(name)} twice in one object")
+        value[name] = item
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Unreadable("", f"the body is not JSON: {name} is no number there")
+
+
+def _shown(text: str) -> str:
+    """A client's word, fit to be quoted back."""
+    return json.dumps(text if len(text) <= 64 else text[:64] + "...")
+
+
+# In plain dictionaries: protobuf's own look-ups do not survive half a surrogate pair (SystemError).
+@functools.cache
+def _fields(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
+    return {field.json_name: field for field in descriptor.fields}
+
+
+@functools.cache
+def _numbers(enum: EnumDescriptor) -> dict[str, int]:
+    return {value.name: value.number for value in enum.values}
+
+
+def _fill(message: Message, value: Any, path: str, omit: frozenset[str]) -> None:
+    if not isinstance(value, Mapping):
+        raise Unreadable(path, "must be an object")
+    descriptor = descriptor_of(message)
+    fields = _fields(descriptor)
+    for name, item in value.items():
+        field = fields.get(name)
+        if field is None or name in omit:
+            raise Unreadable(_join(path, name), _unknown(descriptor, name, omit))
+        where = f"{path}.{name}" if path else name
+        if field.containing_oneof is not None and (other := message.WhichOneof(field.containing_oneof.name)) is not None:
+            raise Unreadable(where, f"cannot go together with {descriptor.fields_by_name[other].json_name}")
+        deeper = frozenset(path[len(name) + 1 :] for path in omit if path.startswith(f"{name}.")) if omit else omit
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            _fill_map(getattr(message, field.name), field.message_type, item, where)
+        elif field.is_repeated:
+            if not isinstance(item, list):
+                raise Unreadable(where, "must be an array")
+            values = getattr(message, field.name)
+            for index, element in enumerate(item):
+                if field.message_type is not None:
+                    _message(values.add(), element, f"{where}[{index}]", deeper)
+                else:
+                    values.append(_scalar(field, element, f"{where}[{index}]"))
+        elif field.message_type is not None:
+            child = getattr(message, field.name)
+            child.SetInParent()
+            _message(child, item, where, deeper)
+        else:
+            setattr(message, field.name, _scalar(field, item, where))
+
+
+def _fill_map(entries: Any, entry: Descriptor, value: Any, path: str) -> None:
+    key_field, value_field = entry.fields_by_name["key"], entry.fields_by_name["value"]
+    if key_field.type != FieldDescriptor.TYPE_STRING:
+        raise NotImplementedError(f"{entry.full_name}: only maps by string are read")
+    if not isinstance(value, Mapping):
+        raise Unreadable(path, "must be an object")
+    for name, item in value.items():
+        key = _string(name, path)
+        if value_field.message_type is not None:
+            _message(entries[key], item, _join(path, name), _NOTHING)
+        else:
+            entries[key] = _scalar(value_field, item, _join(path, name))
+
+
+def _message(message: Message, value: Any, path: str, omit: frozenset[str]) -> None:
+    if not message.DESCRIPTOR.full_name.startswith("google.protobuf."):
+        _fill(message, value, path, omit)
+        return
+    try:
+        json_format.ParseDict(value, message)
+    except (json_format.ParseError, RecursionError, TypeError, ValueError) as fault:
+        raise Unreadable(path, f"is not a {message.DESCRIPTOR.name}") from fault
+
+
+def _join(path: str, name: str) -> str:
+    """A path that may end in a client's word."""
+    name = name if name.isalnum() and name.isascii() and len(name) <= 64 else _shown(name)
+    return f"{path}.{name}" if path else name
+
+
+def _unknown(descriptor: Descriptor, name: str, omit: frozenset[str]) -> str:
+    if name in omit:
+        return "is not given in the body"
+    field = next((field for field in descriptor.fields if field.name == name), None)
+    return f"is written {field.json_name}" if field is not None and field.json_name not in omit else "there is no such field"
+
+
+def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
+    if value is None:
+        raise Unreadable(path, "is null; leave the field out")
+    return _SCALARS[field.cpp_type](field, value, path)
+
+
+def _boolean(field: FieldDescriptor, value: Any, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise Unreadable(path, "must be true or false")
+    return value
+
+
+def _text(field: FieldDescriptor, value: Any, path: str) -> str | bytes:
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return _string(value, path)
+    try:
+        return base64.b64decode(_string(value, path), validate=True)
+    except binascii.Error as fault:
+        raise Unreadable(path, "must be base64") from fault
+
+
+def _string(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise Unreadable(path, "must be a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError as fault:
+        raise Unreadable(path, "has half a surrogate pair") from fault
+    return value
+
+
+def _enum(field: FieldDescriptor, value: Any, path: str) -> int:
+    assert field.enum_type is not None
+    numbers = _numbers(field.enum_type)
+    number = numbers.get(value) if isinstance(value, str) else None
+    if number is None:
+        raise Unreadable(path, f"must be one of {', '.join(numbers)}")
+    return number
+
+
+def _integer(low: int, high: int, *, as_text: bool = False) -> Callable[[FieldDescriptor, Any, str], int]:
+    def read(field: FieldDescriptor, value: Any, path: str) -> int:
+        if as_text and isinstance(value, str) and value.isascii() and value.removeprefix("-").isdecimal() and len(value) <= 20:
+            value = int(value)
+        # JSON has one kind of number: 1.0 is the integer 1.
+        if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not value.is_integer()):
+            raise Unreadable(path, "must be an integer")
+        if not low <= value <= high:
+            raise Unreadable(path, f"must be from {low} to {high}")
+        return int(value)
+
+    return read
+
+
+def _number(field: FieldDescriptor, value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unreadable(path, "must be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or (field.cpp_type == FieldDescriptor.CPPTYPE_FLOAT and abs(number) > 3.4e38):
+        raise Unreadable(path, "is out of range")
+    return number
+
+
+_SCALARS: dict[int, Callable[[FieldDescriptor, Any, str], Any]] = {
+    FieldDescriptor.CPPTYPE_BOOL: _boolean,
+    FieldDescriptor.CPPTYPE_STRING: _text,
+    FieldDescriptor.CPPTYPE_ENUM: _enum,
+    FieldDescriptor.CPPTYPE_INT32: _integer(-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_UINT32: _integer(0, 2**32 - 1),
+    FieldDescriptor.CPPTYPE_INT64: _integer(-(2**63), 2**63 - 1, as_text=True),
+    FieldDescriptor.CPPTYPE_UINT64: _integer(0, 2**64 - 1, as_text=True),
+    FieldDescriptor.CPPTYPE_FLOAT: _number,
+    FieldDescriptor.CPPTYPE_DOUBLE: _number,
+}

@@ -1,0 +1,173 @@
+"""/openapi.json says what the server does, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis.errors import Unsatisfiable
+from redis.asyncio import Redis
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from gateway.comments import comments, extract
+from gateway.registry import GAMES
+from gateway.schemas import DRAFT
+from tests.gateway.stand import NIGHT_CLAN, Stand, stand
+from tests.harness import EVERY_GAME, Keys, table
+
+
+@pytest.fixture
+async def document(gateway: Stand) -> dict[str, Any]:
+    described: dict[str, Any] = (await gateway.http.get("/openapi.json")).json()
+    return described
+
+
+def _walk(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from _walk(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _walk(each)
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            yield method.upper(), path, operation
+
+
+async def test_every_reference_leads_somewhere_and_every_schema_is_used(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    used = {each["$ref"].removeprefix("#/components/schemas/") for each in _walk(document) if isinstance(each.get("$ref"), str)}
+    assert used == set(schemas)
+    for name, schema in schemas.items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert re.fullmatch(r"[A-Z][A-Za-z]+", name)
+
+
+async def test_all_that_the_proto_files_say_is_said_here_too(document: dict[str, Any]) -> None:
+    assert comments() == extract(), "the .proto files have changed: run python -m gateway.comments"
+    for name, schema in document["components"]["schemas"].items():
+        assert schema["description"], name
+        for field, each in schema.get("properties", {}).items():
+            assert each.get("description") or field == "game", (name, field)
+
+
+async def test_every_operation_is_whole(document: dict[str, Any]) -> None:
+    ids = []
+    for method, path, operation in _operations(document):
+        ids.append(operation["operationId"])
+        assert operation["summary"]
+        assert operation["tags"]
+        named = {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
+        assert named == set(re.findall(r"{(\w+)}", path)), path
+        assert any(status.startswith("2") for status in operation["responses"])
+        assert ("requestBody" in operation) == (method in ("POST", "PATCH")), path
+    assert len(ids) == len(set(ids))
+
+
+async def test_every_route_of_the_api_is_described(gateway: Stand, document: dict[str, Any]) -> None:
+    described = {(method, path) for method, path, _ in _operations(document)}
+    # What serves the description itself, and the keys, is not part of it.
+    undescribed = {
+        "/",
+        "/openapi.json",
+        "/docs",
+        "/docs/start.js",
+        "/docs/swagger-ui.css",
+        "/docs/swagger-ui-bundle.js",
+        "/.well-known/jwks.json",
+    }
+    routes: list[Any] = list(gateway.app.routes)
+    served = {(method, route.path_format) for route in routes for method in route.methods if route.path_format not in undescribed}
+    assert served == described
+
+
+async def test_the_catalogue_has_schemas_that_stand_alone(gateway: Stand) -> None:
+    games = (await gateway.http.get("/v1/games")).json()["games"]
+    assert [each["id"] for each in games] == list(GAMES)
+    for each in games:
+        assert "schemas" not in each
+        whole = (await gateway.http.get(f"/v1/games/{each['id']}")).json()
+        assert whole | {"schemas": None} == each | {"schemas": None}
+        for schema in whole["schemas"].values():
+            assert schema["$schema"] == DRAFT
+            jsonschema.Draft202012Validator.check_schema(schema)
+    move = jsonschema.Draft202012Validator((await gateway.http.get("/v1/games/night_clan")).json()["schemas"]["move"])
+    assert move.is_valid({"play": {"card": "TROLL", "location": "CHURCH"}})
+    assert not move.is_valid({})
+    assert not move.is_valid({"keep": {}, "mulligan": {}})
+    assert not move.is_valid({"play": {"location": "MOON"}})
+    response = await gateway.http.get("/v1/games/chess")
+    assert (response.status_code, response.json()["reason"]) == (404, "GAME_NOT_FOUND")
+
+
+async def test_games_are_told_apart_by_their_id(document: dict[str, Any]) -> None:
+    body = document["paths"]["/v1/matches"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["discriminator"]["mapping"] == {"night_clan": "#/components/schemas/NightClanCreateMatch"}
+    create = document["components"]["schemas"]["NightClanCreateMatch"]
+    assert set(create["properties"]) == {"game", "options", "settings", "seats", "order"}
+    assert create["properties"]["seats"]["items"]["properties"]["player"]["enum"] == ["me"]
+    assert document["components"]["schemas"]["NightClanMatch"]["properties"]["game"]["enum"] == ["night_clan"]
+    assert set(document["components"]["schemas"]["NightClanSubmitMove"]["properties"]) == {"move"}
+
+
+@pytest.fixture
+async def whole(keys: Keys, redis_url: str, redis: Redis) -> AsyncIterator[Stand]:
+    """A gateway behind a real server, with the real services."""
+    (game,) = [each for each in EVERY_GAME if each.id == NIGHT_CLAN.id]
+    async with (
+        table(game, keys, redis_url) as there,
+        stand(keys, redis_url, on_socket=True, services={"night_clan": there.addresses[0]}) as it,
+    ):
+        yield it
+
+
+@pytest.mark.slow
+async def test_whatever_is_sent_is_answered_as_the_document_says(whole: Stand) -> None:
+    session = await whole.sign_in()
+    match = (await whole.http.post("/v1/matches", json={"game": "night_clan", "seats": [{"player": "me"}, {"bot": "STANDARD"}]})).json()
+    url = str(whole.http.base_url)
+    await asyncio.to_thread(_try_everything, url, session, match["id"])
+
+
+def _try_everything(url: str, session: dict[str, Any], match_id: str) -> None:
+    schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    for found in schema.get_all_operations():
+        operation: Any = found.ok()  # type: ignore[union-attr]
+        if operation.label in ("POST /v1/players/me:signOut", "DELETE /v1/players/me"):
+            token = httpx.post(f"{url}/v1/players", json={"name": "Bea"}).json()["accessToken"]
+        else:
+            token = session["accessToken"]
+        for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
+            _try(operation, mode, token, match_id)
+
+
+def _try(operation: Any, mode: schemathesis.GenerationMode, token: str, match_id: str) -> None:
+    known = {parameter.name for parameter in operation.query}
+
+    @settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def check(case: Any) -> None:
+        if "match_id" in case.path_parameters:
+            case.path_parameters["match_id"] = match_id
+        # Parameters of the query that nobody knows are ignored, as everywhere on the web.
+        assume(set(case.query) <= known)
+        if mode is schemathesis.GenerationMode.POSITIVE or "Authorization" in case.headers:
+            case.headers["Authorization"] = f"Bearer {token}"
+        # What is well-formed may still be against the rules.
+        case.call_and_validate(excluded_checks=[positive_data_acceptance], timeout=10)
+
+    # Some operations take nothing that could be wrong.
+    with contextlib.suppress(Unsatisfiable):
+        check()
