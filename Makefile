@@ -38,7 +38,7 @@ check: $(DEV) ## lint, types, arrows between modules, protos, and whether genera
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	@diff -r -x __pycache__ .cache/gen/gloaming proto/gen/gloaming || { echo 'proto/gen is not what the protos give: make proto'; exit 1; }
 
-bench: $(DEV) ## measure the pillow path
+bench: $(DEV) ## measure rules, moves over REST and memory, as JSON: ARGS=rules
 	$(BIN)/python -m tests.bench $(ARGS)
 
 proto: $(DEV) ## generate proto/gen from the protos

@@ -50,7 +50,14 @@ class Local:
     """
 
     def __init__(
-        self, data: Path, *, port: int | None = None, host: str = LOCALHOST, replicas: int = 1, gateways: int = 1, env: Mapping[str, str] | None = None
+        self,
+        data: Path,
+        *,
+        port: int | None = None,
+        host: str = LOCALHOST,
+        replicas: int = 1,
+        gateways: int = 1,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         from gateway.registry import GAMES
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import itertools
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ class Refused(AssertionError):
         self.reason = ""
         self.fields: list[str] = []
         self.raw = dict(fault.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
-        status = rpc_status.from_call(fault)
+        call: Any = fault
+        status = rpc_status.from_call(call)
         for detail in status.details if status else ():
             info, request = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
             if detail.Unpack(info):
@@ -81,7 +83,7 @@ class Player:
             Refused: it was refused.
         """
         method = self.game.service.methods_by_name[verb]
-        call = next(self._turns).unary_unary(
+        call: Any = next(self._turns).unary_unary(
             f"/{self.game.service.full_name}/{verb}",
             request_serializer=lambda message: message if isinstance(message, bytes) else message.SerializeToString(),
             response_deserializer=self.game.message(method.output_type.name).FromString,
@@ -119,7 +121,7 @@ class Player:
         """GetRecord."""
         return await self.call("GetRecord", self.game.message("GetRecordRequest")(match_id=match_id))
 
-    async def watch(self, match_id: str, after: str = "") -> AsyncIterator[Any]:
+    async def watch(self, match_id: str, after: str = "") -> AsyncGenerator[Any, None]:
         """WatchMatch."""
         call = next(self._turns).unary_stream(
             f"/{self.game.service.full_name}/WatchMatch",
@@ -172,7 +174,10 @@ class Table:
         request = self.game.message("CreateMatchRequest")(
             match_id=match_id or new_match_id(self.game),
             settings=table_pb2.Settings(**settings),
-            seats=[table_pb2.SeatRequest(bot="STANDARD") if seat == "bot" else table_pb2.SeatRequest(player=seat) for seat in seats or self.names],
+            seats=[
+                table_pb2.SeatRequest(bot="STANDARD") if seat == "bot" else table_pb2.SeatRequest(player=seat)
+                for seat in seats or self.names
+            ],
             order=order,
         )
         return str((await self.player("host", scope="host").call("CreateMatch", request)).id)
@@ -214,7 +219,7 @@ async def table(game: Game, keys: Keys, redis_url: str, *, replicas: int = 1, **
             await replica.__aexit__()
 
 
-async def play_out(match_id: str, *players: Player, pick: Any = None) -> None:
+async def play_out(match_id: str, *players: Player, pick: Any = None, request_ids: bool = False) -> None:
     """Plays a match to its end: each player whose turn it is plays the first legal move, or the one that `pick` picks."""
     pick = pick or (lambda moves: moves[0])
     while True:
@@ -224,10 +229,22 @@ async def play_out(match_id: str, *players: Player, pick: Any = None) -> None:
         moved = False
         for player in players:
             if moves := await player.moves(match_id):
-                await player.submit(match_id, pick(moves))
+                await player.submit(match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
                 moved = True
         if not moved:
             await asyncio.sleep(0.002)
+
+
+async def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """Returns what a condition, plain or awaitable, gives as soon as that is true; for what nothing announces."""
+    async with asyncio.timeout(seconds):
+        while True:
+            result = condition()
+            if inspect.isawaitable(result):
+                result = await result
+            if result:
+                return result
+            await asyncio.sleep(0.005)
 
 
 async def until_there_is_a_choice(match_id: str, *players: Player) -> tuple[Player, list[Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import structlog
@@ -39,11 +39,11 @@ class Listener:
         Raises:
             Unavailable: this replica is about to stop (DRAINING).
         """
-        try:
-            async with asyncio.timeout(timeout):
-                bell = await self._rings.get()
-        except TimeoutError:
-            bell = None
+        bell = None
+        if not self._draining.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    bell = await self._rings.get()
         if self._draining.is_set():
             raise Unavailable("DRAINING", "this replica is about to stop; go on elsewhere with the last cursor", retry_after=0)
         return bell
@@ -68,6 +68,8 @@ class Bells:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._listeners: dict[str, set[Listener]] = {}
+        # Channels whose subscription was confirmed on the connection there is.
+        self._confirmed: set[str] = set()
         self._wanted = asyncio.Event()
         self._draining = asyncio.Event()
         self._lock = asyncio.Lock()
@@ -85,11 +87,13 @@ class Bells:
         listeners.add(listener)
         self._wanted.set()
         try:
-            # Subscribing again is confirmed again, and a confirmation is what this listener waits for.
-            await self._send("ssubscribe", channel)
             try:
                 async with asyncio.timeout(CALL_SECONDS):
-                    await listener.subscribed.wait()
+                    if channel in self._confirmed:
+                        listener.subscribed.set()
+                    else:
+                        await self._send("ssubscribe", channel)
+                        await listener.subscribed.wait()
             except TimeoutError as fault:
                 raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
             yield listener
@@ -97,6 +101,7 @@ class Bells:
             listeners.discard(listener)
             if not listeners and self._listeners.get(channel) is listeners:
                 del self._listeners[channel]
+                self._confirmed.discard(channel)
                 await asyncio.shield(self._send("sunsubscribe", channel))
 
     def drain(self) -> None:
@@ -112,14 +117,19 @@ class Bells:
             await self._wanted.wait()
             try:
                 while await self._connected():
-                    message = await self._pubsub.get_message(timeout=_POLL_SECONDS)
+                    async with asyncio.timeout(_POLL_SECONDS + CALL_SECONDS):
+                        message = await self._pubsub.get_message(timeout=_POLL_SECONDS)
                     if message is not None:
                         self._hear(message)
             except (RedisError, OSError) as fault:
                 log.warning("bells_lost", error=str(fault))
-                await asyncio.sleep(_AGAIN_SECONDS)
+            except Exception:
+                # What redis-py raises where its connection breaks between a read and a write, or a bell that nobody can read.
+                log.exception("bells_lost")
             finally:
                 await self._disconnect()
+            if self._listeners:
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _connected(self) -> bool:
         """Whether there is a connection to hear from; makes it as soon as somebody listens."""
@@ -128,14 +138,15 @@ class Bells:
                 if not self._listeners:
                     self._wanted.clear()
                     return False
-                pubsub = self._storage.pubsub()
-                for channel in list(self._listeners):
-                    await pubsub.ssubscribe(channel)
-                self._pubsub = pubsub
+                self._pubsub = self._storage.pubsub()
+                async with asyncio.timeout(CALL_SECONDS):
+                    for channel in list(self._listeners):
+                        await self._pubsub.ssubscribe(channel)
         return True
 
     async def _disconnect(self) -> None:
         async with self._lock:
+            self._confirmed.clear()
             if self._pubsub is not None:
                 await self._pubsub.aclose()
                 self._pubsub = None
@@ -145,20 +156,29 @@ class Bells:
         async with self._lock:
             if self._pubsub is None or (command == "sunsubscribe" and channel in self._listeners):
                 return
-            try:
-                await getattr(self._pubsub, command)(channel)
-            except (RedisError, OSError) as fault:
-                log.warning("bells_lost", error=str(fault))
+            for _ in range(2):
+                try:
+                    async with asyncio.timeout(CALL_SECONDS):
+                        await getattr(self._pubsub, command)(channel)
+                    return
+                except (RedisError, OSError) as fault:
+                    # redis-py has connected anew meanwhile, or `run` will.
+                    self._confirmed.clear()
+                    log.warning("bells_lost", error=str(fault))
 
     def _hear(self, message: dict[str, Any]) -> None:
-        listeners = self._listeners.get(message["channel"].decode(), ())
+        channel = message["channel"].decode()
+        listeners = self._listeners.get(channel, ())
         match message["type"]:
             case "smessage":
                 bell = read_bell(message["data"])
                 for listener in listeners:
                     listener.ring(bell)
-            case "ssubscribe":
-                # Heard of for the first time, or again after a lost connection.
+            case "sunsubscribe":
+                self._confirmed.discard(channel)
+            case "ssubscribe" if listeners and channel not in self._confirmed:
+                # For the first time, or again after a lost connection.
+                self._confirmed.add(channel)
                 for listener in listeners:
                     listener.subscribed.set()
                     listener.doubt()

@@ -2,8 +2,10 @@
 
 A wake-up is scheduled in a sorted set before the commit that needs it, never later than one already there. Any replica sweeps: it claims
 what is due for the length of a lease, lets the match act on its own deadline, which is the truth, and settles the claim. Waking too
-early, twice, or on two replicas is harmless; a wake-up is never lost. The set is spread over shards by match id. Each shard keeps a clock
-of service: while no replica swept it (Redis or all replicas down) time is credited, not charged.
+early, twice, or on two replicas is harmless; a wake-up is never lost. For it may come even before its commit: so the first one after a
+scheduling that finds less to do than expected is followed by another at its lease's end, and a commit made more than a lease after its
+scheduling is refused. The set is spread over shards by match id. Each shard keeps a clock of service: while no replica swept it (Redis or
+all replicas down) time is credited, not charged.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from services.kit.storage import Script, Storage
 
 _LUA = Path(__file__).parent / "lua"
 _SCHEDULE, _CLAIM, _SETTLE = Script(_LUA / "schedule.lua"), Script(_LUA / "claim.lua"), Script(_LUA / "settle.lua")
-_CLAIMED_AT_ONCE = 64
+# So many matches of a shard are acted on at once by a replica.
+_AT_ONCE = 64
 
 log = structlog.get_logger(__name__)
 
@@ -59,15 +62,21 @@ class Deadlines:
         self._pace = pace
         self._sooner = [asyncio.Event() for _ in range(pace.deadline_shards)]
         self._credit = [0] * pace.deadline_shards
+        self._waking = [0] * pace.deadline_shards
 
     async def schedule(self, match_id: str, delay_ms: int) -> Moment:
         """Makes sure that the match is woken in `delay_ms` or earlier, and returns the moment of scheduling."""
         shard = self._shard(match_id)
-        now, credit = await self._storage.run(_SCHEDULE, self._keys(shard), [match_id, delay_ms])
+        now, credit = await self._storage.run(_SCHEDULE, self._keys(shard), [match_id, delay_ms, self._pace.outage_ms])
         self._credit[shard] = credit
-        # This replica wakes for what it scheduled itself, so that nobody waits for the next sweep.
-        asyncio.get_running_loop().call_later(delay_ms / 1000, self._sooner[shard].set)
+        # This replica wakes for what it scheduled itself, so that nobody waits for the next sweep; which is in time for all the rest.
+        if delay_ms < self._pace.sweep_ms:
+            asyncio.get_running_loop().call_later(delay_ms / 1000, self._sooner[shard].set)
         return Moment(now, credit)
+
+    def latest(self, scheduled: Moment) -> int:
+        """The last moment, ms, for a commit whose wake-up was scheduled at that one."""
+        return scheduled.now + self._pace.lease_ms
 
     def credit(self, match_id: str) -> int:
         """The credit as this replica last saw it, at most a sweep ago."""
@@ -82,43 +91,52 @@ class Deadlines:
     async def _sweep_shard(self, shard: int, act: Act, stopping: asyncio.Event) -> None:
         sooner = self._sooner[shard]
         stop = asyncio.create_task(stopping.wait())
-        while not stopping.is_set():
-            sooner.clear()
-            try:
-                wait_ms = await self._sweep_once(shard, act)
-            except Error as fault:
-                log.warning("sweep_failed", shard=shard, reason=fault.reason)
-                wait_ms = self._pace.sweep_ms
-            wake = asyncio.create_task(sooner.wait())
-            await asyncio.wait({stop, wake}, timeout=wait_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
-            wake.cancel()
+        async with asyncio.TaskGroup() as waking:
+            while not stopping.is_set():
+                sooner.clear()
+                try:
+                    wait_ms = await self._sweep_once(shard, act, waking)
+                except Error as fault:
+                    log.warning("sweep_failed", shard=shard, reason=fault.reason)
+                    wait_ms = self._pace.sweep_ms
+                wake = asyncio.create_task(sooner.wait())
+                await asyncio.wait({stop, wake}, timeout=wait_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+                wake.cancel()
         stop.cancel()
 
-    async def _sweep_once(self, shard: int, act: Act) -> int:
-        """Acts on what is due in a shard, and returns how long to wait before looking again, ms."""
-        answer = await self._storage.run(_CLAIM, self._keys(shard), [self._pace.lease_ms, self._pace.outage_ms, _CLAIMED_AT_ONCE])
-        now, credit, credited, first, claimed, *match_ids = answer
+    async def _sweep_once(self, shard: int, act: Act, waking: asyncio.TaskGroup) -> int:
+        """Wakes what is due in a shard, and returns how long to wait before looking again, ms."""
+        room = _AT_ONCE - self._waking[shard]
+        answer = await self._storage.run(_CLAIM, self._keys(shard), [self._pace.lease_ms, self._pace.outage_ms, room])
+        now, credit, credited, first, claimed, *matches = answer
         self._credit[shard] = credit
         if credited:
             metrics.CREDITED.inc(credited / 1000)
             log.warning("outage_credited", shard=shard, seconds=credited / 1000)
-        if match_ids:
-            await asyncio.gather(*(self._wake(match_id.decode(), Moment(now, credit), claimed, act) for match_id in match_ids))
-            return 0
+        for match_id, scheduled in zip(matches[::2], matches[1::2], strict=True):
+            self._waking[shard] += 1
+            waking.create_task(self._wake(shard, match_id.decode(), Moment(now, credit), claimed, bool(scheduled), act))
+        if self._waking[shard] >= _AT_ONCE:
+            return self._pace.sweep_ms  # or until there is room
         return self._pace.sweep_ms if first < 0 else max(0, min(self._pace.sweep_ms, first - now))
 
-    async def _wake(self, match_id: str, moment: Moment, claimed: int, act: Act) -> None:
+    async def _wake(self, shard: int, match_id: str, moment: Moment, claimed: int, scheduled: bool, act: Act) -> None:
         try:
-            due = await act(match_id, moment)
-        except NotFound:
-            due = None
+            try:
+                due = await act(match_id, moment)
+            except NotFound:
+                due = None
+            if scheduled and (due is None or due >= claimed):
+                return  # The commit may be still to come: the lease ends, and the wake-up comes again.
+            await self._storage.run(_SETTLE, self._keys(shard)[:1], [match_id, claimed, "" if due is None else due])
         except Error as fault:
-            log.warning("deadline_failed", match_id=match_id, reason=fault.reason)
-            return  # The lease ends, and the wake-up comes again.
+            log.warning("deadline_failed", match_id=match_id, reason=fault.reason)  # The same.
         except Exception:
             log.exception("deadline_failed", match_id=match_id)
-            return
-        await self._storage.run(_SETTLE, self._keys(self._shard(match_id))[:1], [match_id, claimed, "" if due is None else due])
+        finally:
+            self._waking[shard] -= 1
+            if self._waking[shard] == _AT_ONCE // 2:
+                self._sooner[shard].set()
 
     def _shard(self, match_id: str) -> int:
         return zlib.crc32(match_id.encode()) % self._pace.deadline_shards

@@ -10,7 +10,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -58,13 +58,13 @@ class Matches:
         self._deadlines = Deadlines(game.id, storage, settings)
         self._bells = Bells(storage)
         self._rng = random.SystemRandom()
-        self._match_id = re.compile(f"{game.id}-[a-z0-9]{{8,40}}")
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Hears bells and sweeps deadlines until `stopping` is set."""
-        hearing = asyncio.create_task(self._bells.run())
-        await self._deadlines.sweep(self.wake, stopping)
-        hearing.cancel()
+        async with asyncio.TaskGroup() as tasks:
+            hearing = tasks.create_task(self._bells.run())
+            await self._deadlines.sweep(self.wake, stopping)
+            hearing.cancel()
 
     def drain(self) -> None:
         """Tells every watcher that this replica is about to stop."""
@@ -75,7 +75,7 @@ class Matches:
     async def create(self, request: Any, caller: Caller) -> Message:
         """Makes a match unless it is there already, and returns it as spectators see it."""
         caller.require("host")
-        if not self._match_id.fullmatch(request.match_id):
+        if not self._sessions.is_match_id(request.match_id):
             raise Unreadable("matchId", f"must be {self._game.id}- and 8 to 40 lower-case letters or digits")
         options = _read(self._game.codec.options_from_proto, request.options, "options")
         settings = _settings(request.settings)
@@ -88,7 +88,7 @@ class Matches:
         chance = Chance(seed)
         step = self._game.rules.setup(options, len(listed), chance)
         seats = tuple(Seat(listed[i].player, listed[i].name, listed[i].bot) for i in seating(order, len(listed), chance))
-        table = await self._timed(request.match_id, Table(seats), step.state, settings, acted=None)
+        table, latest = await self._timed(request.match_id, Table(seats), step.state, settings, acted=None)
         meta = Meta(
             kit_schema=sessions.SCHEMA,
             game_schema=self._game.schema,
@@ -106,6 +106,7 @@ class Matches:
             state=step.state,
             entries=self._entries(step.events, len(seats)),
             keep_seconds=self._settings.live_ttl_days * _DAY,
+            latest=latest,
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
@@ -165,33 +166,41 @@ class Matches:
             more=len(found) > size,
         )
 
-    async def watch(self, request: Any, caller: Caller) -> AsyncIterator[Message]:
+    async def watch(self, request: Any, caller: Caller) -> AsyncGenerator[Message, None]:
         """Streams the match: from a cursor that fits, every event after it; else a snapshot and every event after that."""
         match_id = request.match_id
         after = Cursor.parse(request.after_cursor) if request.after_cursor else None
         viewer = _viewer(await self._sessions.load(match_id), caller)
         async with self._bells.listen(self._sessions.bell(match_id)) as listener:
-            session = await self._sessions.load(match_id)
-            behind = session.version - after.version if after else 0
-            if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
-                yield self._message("WatchMatchResponse", snapshot=self._match_message(session, viewer))
-                after = session.cursor
-                if session.table.outcome:
-                    return
             bell: Bell | None = None
+            certain = False
             checked = time.monotonic()
             while True:
+                if not certain:
+                    # At first, and whenever bells may have been lost: with a failover of the storage, so may events that were sent already.
+                    session = await self._sessions.load(match_id)
+                    viewer = _viewer(session, caller)
+                    behind = session.version - after.version if after else 0
+                    if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
+                        yield self._message("WatchMatchResponse", snapshot=self._match_message(session, viewer))
+                        after = session.cursor
+                assert after is not None
                 follows_on = bell is not None and bell.follows == after.entry
                 found = bell.placed if bell and follows_on else await self._sessions.entries(match_id, after, _PAGE)
                 for placed in found:
-                    yield self._message("WatchMatchResponse", event=self._event_message(match_id, placed, viewer))
+                    event = self._event_message(match_id, placed, viewer)
+                    yield self._message("WatchMatchResponse", event=event)
                     after = placed.cursor
+                    if viewer is not None and _resigns(event, viewer):
+                        viewer = None
                 if found[-1].entry.final if found else session.table.outcome:
                     return
                 if time.monotonic() - checked > _HEARTBEAT_SECONDS:
                     await self._identity.recheck(caller)
                     checked = time.monotonic()
-                bell = await listener.next(_HEARTBEAT_SECONDS) if follows_on or len(found) < _PAGE else None
+                more = not follows_on and len(found) == _PAGE
+                bell = None if more else await listener.next(_HEARTBEAT_SECONDS)
+                certain = more or bell is not None
 
     async def record(self, match_id: str, caller: Caller) -> Message:
         """Returns the record of a finished match, its seed included (ALL-03)."""
@@ -227,7 +236,8 @@ class Matches:
             if session.table.outcome or not dues:
                 return None
             seat = min(dues, key=dues.__getitem__)
-            if dues[seat] > session.now:
+            # Clocks have run until that moment: what came after may yet turn out to be an outage.
+            if dues[seat] > moment.now:
                 return dues[seat]
             by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
             view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
@@ -300,7 +310,7 @@ class Matches:
         return await self._commit(
             session,
             seat,
-            msgspec.structs.replace(before, resigned=True, stand_in=False),
+            msgspec.structs.replace(before, resigned=True, stand_in=False, timeouts=0),
             self._game.rules.end_early(session.state) if of_two else session.state,
             [],
             act,
@@ -332,17 +342,31 @@ class Matches:
             table = msgspec.structs.replace(table, outcome=outcome)
             entries.append(self._platform_entry(final=True, match_finished=table_pb2.MatchFinished(outcome=_outcome(outcome))))
         entries[0] = msgspec.structs.replace(entries[0], act=act.SerializeToString())
-        table = await self._timed(session.match_id, table, state, table_pb2.Settings.FromString(session.meta.settings), acted=seat)
+        settings = table_pb2.Settings.FromString(session.meta.settings)
+        table, latest = await self._timed(session.match_id, table, state, settings, acted=seat)
         days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
         placed = await self._sessions.commit(
-            session.match_id, judged=session.version, table=table, state=state, entries=entries, keep_seconds=days * _DAY, answer=answer
+            session.match_id,
+            judged=session.version,
+            table=table,
+            state=state,
+            entries=entries,
+            keep_seconds=days * _DAY,
+            latest=latest,
+            answer=answer,
         )
         if placed and ended:
             metrics.MATCHES.labels(table_pb2.Outcome.Ending.Name(ended[0]).lower()).inc()
         return placed
 
-    async def _timed(self, match_id: str, table: Table, state: Value, settings: table_pb2.Settings, acted: int | None) -> Table:
-        """Sets when each seat's wake-up is due, and schedules the match for the new ones, before the commit that needs them."""
+    async def _timed(
+        self, match_id: str, table: Table, state: Value, settings: table_pb2.Settings, acted: int | None
+    ) -> tuple[Table, int | None]:
+        """Sets when each seat's wake-up is due, and schedules the match for the new ones, before the commit that needs them.
+
+        Returns:
+            The table, and the last moment for that commit, if it needs one.
+        """
         to_move = () if table.outcome else self._game.rules.to_move(state)
         fresh = {
             n: self._settings.bot_delay_ms if seat.automatic else settings.move_seconds * 1000
@@ -358,7 +382,7 @@ class Matches:
             return seat.due + credit if n in to_move and seat.due is not None else None
 
         seats = tuple(msgspec.structs.replace(seat, due=due(n, seat)) for n, seat in enumerate(table.seats))
-        return msgspec.structs.replace(table, seats=seats, credit=moment.credit)
+        return msgspec.structs.replace(table, seats=seats, credit=moment.credit), self._deadlines.latest(moment) if fresh else None
 
     def _ranks(self, state: Value) -> tuple[int, tuple[int, ...]] | None:
         ranks = self._game.rules.outcome(state)
@@ -454,6 +478,12 @@ def _viewer(session: Session, caller: Caller) -> int | None:
     if not table_pb2.Settings.FromString(session.meta.settings).spectators:
         raise Forbidden("NOT_A_PLAYER", "only its players may see this match")
     return None
+
+
+def _resigns(event: Any, seat: int) -> bool:
+    """Whether with this event the seat's player resigned, and from now on only watches."""
+    changed = event.event.seat_changed.seat
+    return event.event.WhichOneof("kind") == "seat_changed" and changed.seat == seat and bool(changed.resigned)
 
 
 def _seat(session: Session, caller: Caller) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
 import grpc
+import jwt
 import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
@@ -56,11 +57,18 @@ def main(game: Game, arguments: Sequence[str] | None = None) -> None:
         sys.exit(verify.main(game, asked.record))
     settings = read(ServiceSettings)
     logs.configure(settings.log_level, game.id)
-    asyncio.run(serve(game, settings))
+    try:
+        asyncio.run(serve(game, settings))
+    except Unstartable as fault:
+        sys.exit(str(fault))
 
 
 async def serve(game: Game, settings: ServiceSettings) -> None:
-    """Serves a game until SIGTERM or SIGINT; then lets calls finish, sends watchers elsewhere, and stops."""
+    """Serves a game until SIGTERM or SIGINT; then lets calls finish, sends watchers elsewhere, and stops.
+
+    Raises:
+        Unstartable: the settings do not let it.
+    """
     stopping = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
@@ -69,6 +77,10 @@ async def serve(game: Game, settings: ServiceSettings) -> None:
         await replica.ended_or(stopping)
         log.info("draining", seconds=settings.drain_seconds)
     log.info("stopped")
+
+
+class Unstartable(Exception):
+    """A replica cannot start as it is set up; the message says what to set."""
 
 
 class Replica:
@@ -82,7 +94,10 @@ class Replica:
         self._game = game
         self._settings = settings
         self._storage = Storage(settings.redis_url)
-        identity = Identity.from_file(settings.jwks_file, self._storage)
+        try:
+            identity = Identity.from_file(settings.jwks_file, self._storage)
+        except (OSError, ValueError, KeyError, AttributeError, jwt.PyJWTError) as fault:
+            raise Unstartable(f"GLOAMING_JWKS_FILE: {settings.jwks_file} is not a set of public keys (JWKS): {fault}") from fault
         self._matches = Matches(game, self._storage, identity, settings)
         self._health = HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
@@ -93,8 +108,14 @@ class Replica:
         self._stopping = asyncio.Event()
 
     async def __aenter__(self) -> Replica:
-        self.port = self._server.add_insecure_port(self._settings.listen)
-        self._metrics = _serve_metrics(self._settings.metrics_listen) if self._settings.metrics_listen else None
+        try:
+            self.port = self._server.add_insecure_port(self._settings.listen)
+        except RuntimeError as fault:
+            raise Unstartable(f"GLOAMING_LISTEN: cannot listen on {self._settings.listen}; is it taken?") from fault
+        try:
+            self._metrics = _serve_metrics(self._settings.metrics_listen) if self._settings.metrics_listen else None
+        except OSError as fault:
+            raise Unstartable(f"GLOAMING_METRICS_LISTEN: cannot listen on {self._settings.metrics_listen}: {fault}") from fault
         await self._server.start()
         self._running = asyncio.create_task(self._matches.run(self._stopping))
         self._reporting = asyncio.create_task(_report_health(self._health, self._game, self._storage))
@@ -106,11 +127,13 @@ class Replica:
         self._matches.drain()
         await self._server.stop(self._settings.drain_seconds)
         self._stopping.set()
-        await self._running
-        await self._storage.close()
-        if self._metrics:
-            self._metrics.shutdown()
-            self._metrics.server_close()
+        try:
+            await self._running
+        finally:
+            await self._storage.close()
+            if self._metrics:
+                self._metrics.shutdown()
+                self._metrics.server_close()
 
     async def ended_or(self, stopping: asyncio.Event) -> None:
         """Waits until it is told to stop, or its sweep has failed: a replica that serves no deadlines must not go on looking healthy."""

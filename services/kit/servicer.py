@@ -7,7 +7,8 @@ Here a call gets its caller, its typed error and its measurement, once for all v
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, NoReturn
 
 import grpc
@@ -25,7 +26,7 @@ from services.kit.matches import Matches
 log = structlog.get_logger(__name__)
 
 Unary = Callable[[Any, Caller], Awaitable[Message]]
-Stream = Callable[[Any, Caller], AsyncIterator[Message]]
+Stream = Callable[[Any, Caller], AsyncGenerator[Message, None]]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 _INTERNAL = status_pb2.Status(code=code_pb2.INTERNAL, message="this is our fault; it has been logged")
 
@@ -74,8 +75,9 @@ def _stream(name: str, request: Any, verb: Stream, identity: Identity) -> Callab
         metrics.WATCHERS.inc()
         try:
             caller = await identity.caller(_authorization(context))
-            async for message in verb(_read(request, body), caller):
-                yield message.SerializeToString()
+            async with aclosing(verb(_read(request, body), caller)) as messages:
+                async for message in messages:
+                    yield message.SerializeToString()
             metrics.RPCS.labels(name, "OK").inc()
         except Exception as fault:
             await _abort(name, fault, context)

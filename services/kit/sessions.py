@@ -8,6 +8,7 @@ is the truth of what happened; the bell rung with each commit only says that the
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import struct
 from collections.abc import Iterable, Sequence
@@ -173,6 +174,11 @@ class Sessions:
         self._game = game
         self._storage = storage
         self._state = msgspec.msgpack.Decoder(game.rules.State)
+        self._match_id = re.compile(f"{game.id}-[a-z0-9]{{8,40}}")
+
+    def is_match_id(self, text: str) -> bool:
+        """Whether this could be the id of a match of the game. Nothing else ever becomes part of a key."""
+        return bool(self._match_id.fullmatch(text))
 
     def bell(self, match_id: str) -> str:
         """The sharded channel that is rung at each commit of a match."""
@@ -185,10 +191,12 @@ class Sessions:
             NotFound: MATCH_NOT_FOUND.
             Unavailable: SCHEMA_NEWER when a newer release wrote it; STORAGE_UNAVAILABLE.
         """
+        if not self.is_match_id(match_id):
+            raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
         keys = [self._key(match_id, "match"), self._key(match_id, "answers")]
         now, answered, version, last, mark, meta, table, state = await self._storage.run(_LOAD, keys, [answer.field if answer else ""])
         if version is None:
-            raise NotFound("MATCH_NOT_FOUND", f"there is no match {match_id}")
+            raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
         return Session(
             match_id=match_id,
             now=now,
@@ -209,13 +217,20 @@ class Sessions:
         state: Value,
         entries: Sequence[Entry],
         keep_seconds: float,
+        latest: int | None = None,
         meta: Meta | None = None,
         answer: Answer | None = None,
     ) -> tuple[Placed, ...] | None:
         """Commits the version after the one that was judged, if that is still the newest; version 0 is no match at all.
 
+        Args:
+            latest: the last moment, ms, at which the wake-up that was scheduled for this commit is sure to see it.
+
         Returns:
             The entries at their places, or None if another commit came first: then nothing changed.
+
+        Raises:
+            Unavailable: it took longer than until `latest`, and nothing changed; or STORAGE_UNAVAILABLE as always.
         """
         mark = secrets.token_bytes(cursor.MARK_BYTES)
         keys = [self._key(match_id, what) for what in ("match", "events", "answers", "bell")]
@@ -223,6 +238,7 @@ class Sessions:
             judged,
             mark,
             int(keep_seconds * 1000),
+            "" if latest is None else latest,
             msgspec.msgpack.encode(meta) if meta else "",
             msgspec.msgpack.encode(table),
             msgspec.msgpack.encode(state),
@@ -231,6 +247,8 @@ class Sessions:
             *map(msgspec.msgpack.encode, entries),
         ]
         done, time = await self._storage.run(_COMMIT, keys, arguments)
+        if done < 0:
+            raise Unavailable("STORAGE_UNAVAILABLE", "this took too long to be stored; try again")
         return tuple(Placed(Cursor(judged + 1, n, mark), time, entry) for n, entry in enumerate(entries)) if done else None
 
     async def entries(self, match_id: str, after: Cursor, most: int | None = None) -> list[Placed]:

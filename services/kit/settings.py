@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, FilePath, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -15,8 +14,8 @@ class Common(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="GLOAMING_")
 
-    redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL")
-    jwks_file: Path = Field(description="Public keys of access tokens (JWKS).")
+    redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL", pattern="^(redis|rediss|unix)://")
+    jwks_file: FilePath = Field(description="Public keys of access tokens (JWKS).")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     drain_seconds: float = Field(default=10, ge=0, le=300, description="How long a stopping process lets calls finish.")
 
@@ -24,17 +23,25 @@ class Common(BaseSettings):
 class ServiceSettings(Common):
     """Settings of a game service."""
 
-    listen: str = Field(default="0.0.0.0:50051", description="Address of the gRPC server.")
-    metrics_listen: str = Field(default="0.0.0.0:9100", description="Address of the metrics page; empty: none.")
+    listen: str = Field(default="0.0.0.0:50051", pattern=r":\d{1,5}$", description="Address of the gRPC server.")
+    metrics_listen: str = Field(default="0.0.0.0:9100", pattern=r"^$|:\d{1,5}$", description="Address of the metrics page; empty: none.")
     bot_delay_ms: int = Field(default=600, ge=0, le=60_000, description="How long a bot thinks before each move.")
     deadline_shards: int = Field(default=8, ge=1, le=64, description="Into how many keys deadlines are spread; the same for all replicas.")
     outage_ms: int = Field(default=3_000, ge=100, description="A pause of service longer than this is credited to running clocks.")
-    sweep_ms: int = Field(default=1_000, ge=10, description="How often at least a replica looks for due deadlines.")
+    sweep_ms: int = Field(default=1_000, ge=10, validate_default=True, description="How often at least a replica looks for due deadlines.")
     lease_ms: int = Field(
         default=5_000, ge=100, description="How long a replica has for the deadlines it claimed, before another may take them."
     )
     live_ttl_days: int = Field(default=30, ge=1, description="A match in which nothing happens for so long is dropped.")
     finished_ttl_days: float = Field(default=7, gt=0, description="How long a finished match is kept.")
+
+    @field_validator("sweep_ms")
+    @classmethod
+    def _sweeps_are_no_outages(cls, sweep_ms: int, info: ValidationInfo) -> int:
+        outage_ms = info.data.get("outage_ms")
+        if outage_ms is not None and outage_ms <= sweep_ms:
+            raise ValueError(f"must be less than the outage_ms of {outage_ms}, or every pause between two sweeps is an outage")
+        return sweep_ms
 
 
 S = TypeVar("S", bound=BaseSettings)

@@ -6,6 +6,7 @@ A script lives in a `lua/` folder beside the module that calls it. Its header sa
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
@@ -33,6 +34,10 @@ T = TypeVar("T")
 
 # A call gives up after so many seconds; whoever waits for a move gets UNAVAILABLE and asks again under the same request id.
 CALL_SECONDS = 3.0
+# More calls at once wait for each other: Redis answers one at a time anyway.
+_CONNECTIONS = 128
+# What Redis says first when it cannot serve now, and it may pass: memory or disk is full, master or replicas are lost, it is busy.
+_PASSING = {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED", "BUSY"}
 
 
 class Script:
@@ -57,16 +62,18 @@ class Storage:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.redis: redis.asyncio.Redis = redis.asyncio.Redis.from_url(
+        pool = redis.asyncio.BlockingConnectionPool.from_url(
             url,
-            # One quick retry after a lost connection: every script here may run twice and does its work once.
+            # A quick retry after a lost connection: every script here may run twice and does its work once.
             retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), retries=2),
             retry_on_error=[ReadOnlyError, BusyLoadingError],
-            socket_timeout=CALL_SECONDS,
-            socket_connect_timeout=CALL_SECONDS,
+            # `call` sets the bound. With this one redis-py sends through asyncio.wait_for, which in Python 3.11 may swallow a cancellation.
+            socket_timeout=None,
             health_check_interval=15,
-            max_connections=512,
+            max_connections=_CONNECTIONS,
+            timeout=CALL_SECONDS,
         )
+        self.redis = redis.asyncio.Redis.from_pool(pool)
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Runs a script and returns its answer, bulk strings as bytes.
@@ -80,12 +87,14 @@ class Storage:
     async def call(self, command: Awaitable[T]) -> T:
         """Awaits any command, its faults typed as in `run`."""
         try:
-            return await command
+            # All tries together, and those of connecting.
+            async with asyncio.timeout(CALL_SECONDS):
+                return await command
         except (ConnectionError, TimeoutError, ReadOnlyError, BusyLoadingError, ClusterDownError, OSError) as fault:
             raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
         except ResponseError as fault:
-            # A replica that lost its master, a full disk or memory: it says so in the first word, and it may pass.
-            if str(fault).split(" ", 1)[0] in {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED"}:
+            # redis-py takes the word off where it knows it.
+            if (fault.status_code or str(fault).split(" ", 1)[0]) in _PASSING:
                 raise Unavailable("STORAGE_UNAVAILABLE", "the storage cannot write now; try again") from fault
             raise
 
@@ -99,15 +108,14 @@ class Storage:
 
     def pubsub(self) -> Any:
         """A connection for bells, its subscriptions its owner's to renew: a lost one raises at once instead of coming back by itself."""
-        client = redis.asyncio.Redis.from_url(
-            self._url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=CALL_SECONDS, health_check_interval=5
-        )
+        client = redis.asyncio.Redis.from_url(self._url, retry=Retry(NoBackoff(), 0), socket_timeout=None, health_check_interval=5)
         return client.pubsub()
 
     async def alive(self) -> bool:
         """Whether Redis answers now."""
         try:
-            return bool(await self.redis.ping())
+            async with asyncio.timeout(CALL_SECONDS):
+                return bool(await self.redis.ping())
         except (RedisError, OSError):
             return False
 

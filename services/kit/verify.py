@@ -49,11 +49,18 @@ def check(game: Game, record: Any) -> Iterator[str]:
 
     chance = Chance(seed)
     count = len(record.listed)
+    if not game.info.min_seats <= count <= game.info.max_seats:
+        raise Mismatch(f"listed: {game.info.title} is not for {count}")
+    if record.order not in table_pb2.Seating.Order.values():
+        raise Mismatch(f"order: there is no order {record.order}")
     seated = [record.listed[i].player for i in seating(record.order, count, chance)]
     _same("seats", seated, [seat.player for seat in record.seats])
     yield f"the seats are numbered {table_pb2.Seating.Order.Name(record.order)}"
 
-    step = game.rules.setup(game.codec.options_from_proto(record.options), count, chance)
+    try:
+        step = game.rules.setup(game.codec.options_from_proto(record.options), count, chance)
+    except Unreadable as fault:
+        raise Mismatch(f"options: {fault}") from fault
     state, resigned, ended = step.state, [False] * count, False
     for n, recorded in enumerate(record.moves, start=1):
         seat = recorded.played.seat

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 import pytest
@@ -26,7 +28,7 @@ def test_every_service_has_the_same_verbs(game: Game) -> None:
 
 async def test_health_is_serving_for_the_process_and_for_the_game(there: Table) -> None:
     async with grpc.aio.insecure_channel(there.addresses[0]) as channel:
-        stub = health_pb2_grpc.HealthStub(channel)
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         for name in ("", there.game.service.full_name):
             async for answer in stub.Watch(health_pb2.HealthCheckRequest(service=name)):
                 if answer.status == health_pb2.HealthCheckResponse.SERVING:
@@ -36,10 +38,14 @@ async def test_health_is_serving_for_the_process_and_for_the_game(there: Table) 
 async def test_reflection_describes_the_service(there: Table) -> None:
     name = there.game.service.full_name
 
-    async def ask() -> list[reflection_pb2.ServerReflectionResponse]:
+    # They come without types.
+    messages: Any = reflection_pb2
+    stubs: Any = reflection_pb2_grpc
+
+    async def ask() -> list[Any]:
         async with grpc.aio.insecure_channel(there.addresses[0]) as channel:
-            stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-            request = reflection_pb2.ServerReflectionRequest(file_containing_symbol=name)
+            stub: Any = stubs.ServerReflectionStub(channel)
+            request = messages.ServerReflectionRequest(file_containing_symbol=name)
             return [answer async for answer in stub.ServerReflectionInfo(iter([request]))]
 
     (answer,) = await ask()
@@ -63,7 +69,7 @@ async def test_a_seat_with_a_bad_token_gets_zero_bytes_of_the_match(
         "revoked": (there.keys.token("bob", generation=1), "bob", "TOKEN_REVOKED"),
     }[kind]
     caller = there.player(player, token=token)
-    asks = [
+    asks: list[Callable[[], Awaitable[Any]]] = [
         lambda: caller.get(match_id),
         lambda: caller.moves(match_id),
         lambda: caller.events(match_id),
@@ -190,7 +196,13 @@ async def test_strangers_watch_but_do_not_play(there: Table) -> None:
 async def test_where_spectators_are_off_only_its_players_see_a_match(there: Table) -> None:
     match_id = await there.create(spectators=False)
     eve = there.player("eve")
-    for ask in (lambda: eve.get(match_id), lambda: eve.events(match_id), lambda: anext(eve.watch(match_id)), lambda: eve.record(match_id)):
+    asks: list[Callable[[], Awaitable[Any]]] = [
+        lambda: eve.get(match_id),
+        lambda: eve.events(match_id),
+        lambda: anext(eve.watch(match_id)),
+        lambda: eve.record(match_id),
+    ]
+    for ask in asks:
         with pytest.raises(Refused) as refused:
             await ask()
         assert (refused.value.code, refused.value.reason) == (grpc.StatusCode.PERMISSION_DENIED, "NOT_A_PLAYER")
@@ -401,7 +413,8 @@ async def test_a_watcher_resumes_on_the_other_replica_without_a_gap_or_a_repeat(
         match_id = await there.create()
         ann, *others = there.everyone()
         playing = asyncio.create_task(play_out(match_id, ann, *others))
-        cursor, seen, replica = (await ann.events(match_id)).events[0].cursor, [], 0
+        cursor, replica = (await ann.events(match_id)).events[0].cursor, 0
+        seen: list[Any] = []
         while not seen or seen[-1].event.WhichOneof("kind") != "match_finished":
             watching = there.player("eve", replica=replica).watch(match_id, cursor)
             for _ in range(3):
@@ -435,7 +448,7 @@ async def test_a_replica_that_stops_tells_its_watchers_and_lets_them_go_on_elsew
             match_id = await staying.create()
             watching = stopping.player("eve").watch(match_id)
             snapshot = (await anext(watching)).snapshot
-            rest = asyncio.create_task(anext(watching))
+            rest: asyncio.Future[Any] = asyncio.ensure_future(anext(watching))
             async with asyncio.timeout(5):
                 await stopping.replicas[0].__aexit__()
             with pytest.raises(Refused) as refused:

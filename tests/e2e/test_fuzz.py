@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.core import NotSet
 
 from deploy.local import Local
+from tests.harness import eventually
 
 # So many bodies in all: `FUZZ_BODIES=10000 make test ARGS="-k random_bodies"` for a long run.
 BODIES = int(os.environ.get("FUZZ_BODIES", "1000"))
@@ -33,9 +34,10 @@ async def test_random_bodies_get_a_typed_refusal_and_change_nothing(everything: 
             paths = ("/v1/players/me", "/v1/players/me/matches", f"/v1/matches/{match['id']}/events", f"/v1/matches/{match['id']}/moves")
             return [(await http.get(path)).json() for path in paths]
 
-        async with asyncio.timeout(10):
-            while (await http.get(f"/v1/matches/{match['id']}")).json()["version"] < 2:
-                await asyncio.sleep(0.01)
+        async def bot_has_moved() -> bool:
+            return bool((await http.get(f"/v1/matches/{match['id']}")).json()["version"] == 2)
+
+        await eventually(bot_has_moved)
         before = await state()
         sent = await asyncio.to_thread(_send, everything.url, session["accessToken"], match["id"])
         assert sent >= BODIES

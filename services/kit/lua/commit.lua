@@ -1,36 +1,42 @@
 -- Commits the next version of a match: state, events, answer, expiry and bell in one step. Creating is committing version 1 on version 0.
 -- KEYS  1 match (hash)   2 events (stream)   3 answers (hash)   4 bell (sharded channel)
--- ARGV  1 the version that the caller judged   2 the commit's random mark   3 expiry in ms
---       4 meta, or "" to keep it   5 table   6 state
---       7 the answer's field, or ""   8 the answer
---       9… the events, at least one
--- Returns {1, time of the commit in ms}, also when this very commit was made before; or {0, current version} and nothing changed.
-local judged, mark, expiry = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-local meta, board, state = ARGV[4], ARGV[5], ARGV[6]
-local field, answer = ARGV[7], ARGV[8]
+-- ARGV  1 the version that the caller judged   2 the commit's random mark   3 expiry in ms   4 the last ms at which it may be made, or ""
+--       5 meta, or "" to keep it   6 table   7 state
+--       8 the answer's field, or ""   9 the answer
+--       10… the events, at least one
+-- Returns {1, time of the commit in ms}, also when this very commit was made before; {0, current version} when another was made first, or {-1, now}
+-- when it is too late: then nothing changed.
+local judged, mark, expiry, latest = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+local meta, board, state = ARGV[5], ARGV[6], ARGV[7]
+local field, answer = ARGV[8], ARGV[9]
 local version = judged + 1
 
-local match = redis.call('HMGET', KEYS[1], 'version', 'mark', 'time', 'last')
+local match = redis.call('HMGET', KEYS[1], 'version', 'last')
 local current = tonumber(match[1] or 0)
-if current == version and match[2] == mark then
-  return {1, tonumber(match[3])}
-end
 if current ~= judged then
+  -- A first try whose answer was lost may have made it, and others went on from there.
+  local made = redis.call('XRANGE', KEYS[2], version .. '-0', version .. '-0')[1]
+  if made and made[2][4] == mark then
+    return {1, tonumber(made[2][2])}
+  end
   return {0, current}
 end
-
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+if latest and now > latest then
+  return {-1, now}
+end
+
 -- What watchers get: where this follows on, then each event behind its length.
-local bell = {judged .. '-' .. (match[4] or 0) .. ' ' .. version .. ' ' .. now .. '\n' .. mark}
-for i = 9, #ARGV do
-  redis.call('XADD', KEYS[2], version .. '-' .. (i - 9), 'time', now, 'mark', mark, 'entry', ARGV[i])
+local bell = {judged .. '-' .. (match[2] or 0) .. ' ' .. version .. ' ' .. now .. '\n' .. mark}
+for i = 10, #ARGV do
+  redis.call('XADD', KEYS[2], version .. '-' .. (i - 10), 'time', now, 'mark', mark, 'entry', ARGV[i])
   bell[#bell + 1] = struct.pack('>I4', #ARGV[i]) .. ARGV[i]
 end
 if meta ~= '' then
   redis.call('HSET', KEYS[1], 'meta', meta)
 end
-redis.call('HSET', KEYS[1], 'version', version, 'last', #ARGV - 9, 'mark', mark, 'time', now, 'table', board, 'state', state)
+redis.call('HSET', KEYS[1], 'version', version, 'last', #ARGV - 10, 'mark', mark, 'table', board, 'state', state)
 if field ~= '' then
   redis.call('HSET', KEYS[3], field, answer)
 end

@@ -1,13 +1,16 @@
 -- Schedules a wake-up for a match, before the commit that needs it; never later than one already there.
--- KEYS  1 deadlines (sorted set: match id → ms)   2 clock (hash)
--- ARGV  1 match id   2 delay in ms
--- Returns {now in ms, credit in ms so far}.
-local id, delay = ARGV[1], tonumber(ARGV[2])
+-- KEYS  1 deadlines (sorted set: match id → ms)   2 clock (hash: seen, credit, both ms)
+-- ARGV  1 match id   2 delay in ms   3 longest pause that is no outage, in ms
+-- Returns {now in ms, credit in ms so far, a pause that the next claim will credit included}.
+local id, delay, outage = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local due = now + delay
 local there = tonumber(redis.call('ZSCORE', KEYS[1], id) or math.huge)
--- An earlier one stays, but moves by a millisecond: whoever claimed it sees that it was scheduled again and leaves it.
-redis.call('ZADD', KEYS[1], math.min(due, there - 1), id)
-return {now, tonumber(redis.call('HGET', KEYS[2], 'credit') or 0)}
+local service = redis.call('HMGET', KEYS[2], 'seen', 'credit')
+local pause = now - tonumber(service[1] or now)
+
+-- Half a millisecond early, which no claim's score is. By this whoever claimed the match before sees that it was scheduled again and leaves
+-- it, and whoever claims it next sees that a commit may be still to come.
+redis.call('ZADD', KEYS[1], math.ceil(math.min(now + delay, there)) - 0.5, id)
+return {now, tonumber(service[2] or 0) + (pause > outage and pause or 0)}

@@ -14,7 +14,6 @@ from services.night_clan import rules
 from services.night_clan.rules import (
     CAPACITY,
     DECK,
-    FACE_DOWN_AT_NIGHT,
     LOCATIONS,
     CardPlayed,
     Keep,
@@ -31,6 +30,7 @@ from services.night_clan.rules import (
     Step,
     Variant,
 )
+from tests.services.night_clan.hidden import look, vary
 
 T = TypeVar("T")
 
@@ -151,31 +151,6 @@ def test_a_state_survives_storage_and_is_small(seats: int, variant: Variant, see
 # -------------------------------------------------------------------- secrecy
 
 
-def with_other_secrets(state: State, viewer: int | None, rng: random.Random) -> State:
-    """The match as it might be as well, for all that the viewer may know: other hands, decks and face-down cards."""
-    hands, decks, board = list(state.hands), list(state.decks), list(state.board)
-    for owner in range(len(hands)):
-        hidden = list(decks[owner])
-        if owner != viewer:
-            hidden += hands[owner]
-        lying = [card for cards in board for card in cards if card.owner == owner and not face_up(state, card.kind)]
-        hidden += [card.kind for card in lying]
-        face_down = rng.sample([kind for kind in hidden if kind in FACE_DOWN_AT_NIGHT], len(lying))
-        for card, kind in zip(lying, face_down, strict=True):
-            board = [tuple(card._replace(kind=kind) if other is card else other for other in cards) for cards in board]
-            hidden.remove(kind)
-        rng.shuffle(hidden)
-        if owner != viewer:
-            size = len(hands[owner])
-            hands[owner], hidden = tuple(sorted(hidden[:size])), hidden[size:]
-        decks[owner] = tuple(hidden)
-    return state._replace(hands=tuple(hands), decks=tuple(decks), board=tuple(board))
-
-
-def face_up(state: State, kind: Kind) -> bool:
-    return state.variant is Variant.DAY or kind not in FACE_DOWN_AT_NIGHT
-
-
 @pytest.mark.rule("NC-11")
 @given(SEATS, VARIANTS, SEEDS, PLIES, st.randoms(use_true_random=False))
 @thoroughly
@@ -185,7 +160,7 @@ def test_what_a_viewer_gets_does_not_depend_on_what_it_may_not_know(
     state = random_state(seats, variant, seed, plies)
     assume(state.phase is not Phase.FINISHED)
     for viewer in (None, *range(seats)):
-        other = with_other_secrets(state, viewer, rng)
+        other = vary(state, viewer, rng)
         assert rules.view(other, viewer) == rules.view(state, viewer)
         assert rules.to_move(other) == rules.to_move(state)
         if viewer is None:
@@ -210,21 +185,10 @@ def test_what_others_see_of_a_move_does_not_depend_on_what_they_may_not_know(
     step = played(state, mover, move, RandomChance(seed))
     assume(step.state.phase is not Phase.FINISHED)
     for viewer in (None, *(seat for seat in range(seats) if seat != mover)):
-        other = with_other_secrets(state, viewer, rng)
+        other = vary(state, viewer, rng)
         # The same move to the eye: any card will do for one that is played face down.
-        alike = [
-            candidate
-            for candidate in rules.legal(other, mover)
-            if candidate == move
-            or (
-                isinstance(move, Play)
-                and isinstance(candidate, Play)
-                and candidate.location == move.location
-                and not face_up(state, move.card)
-                and not face_up(state, candidate.card)
-            )
-        ]
-        if not alike or isinstance(move, Mulligan):  # the other secrets rule the move out; a mulligan is shown
+        alike = [candidate for candidate in rules.legal(other, mover) if look(other, mover, candidate) == look(state, mover, move)]
+        if not alike or look(state, mover, move) is None:  # the other secrets rule the move out; or it shows them
             continue
         other_step = played(other, mover, rng.choice(alike), RandomChance(seed + 1))
         assert [rules.redact(event, viewer) for event in other_step.events] == [rules.redact(event, viewer) for event in step.events]

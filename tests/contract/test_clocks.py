@@ -1,0 +1,421 @@
+"""Clocks that run out and bots that move, for every game (ALL-02), with replicas and storage failing meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import signal
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import msgspec
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from deploy.redis_server import RedisServer
+from gloaming.table.v1 import table_pb2
+from services.kit.game import Game
+from services.kit.sessions import Entry
+from services.kit.verify import check
+from tests.harness import Keys, Player, Refused, Table, eventually, new_match_id, table
+from tests.process import process
+
+BOT, CLOCK, PLAYER = table_pb2.Played.BOT, table_pb2.Played.CLOCK, table_pb2.Played.PLAYER
+
+
+async def follow(player: Player, match_id: str) -> AsyncIterator[Any]:
+    """Every event of a match from its first on, resumed wherever the stream breaks off; a gap would be a snapshot, which is a mistake."""
+    cursor = (await until_served(lambda: player.events(match_id, size=1))).events[0].cursor
+    while True:
+        try:
+            async for message in player.watch(match_id, cursor):
+                assert message.WhichOneof("kind") == "event"
+                cursor = message.event.cursor
+                yield message.event
+            return
+        except Refused as refused:
+            if refused.code != grpc.StatusCode.UNAVAILABLE:
+                raise
+
+
+async def until_served(ask: Any) -> Any:
+    """What a call gives, asked again while the service is unavailable, as any client does."""
+    while True:
+        try:
+            return await ask()
+        except Refused as refused:
+            if refused.code != grpc.StatusCode.UNAVAILABLE:
+                raise
+
+
+async def finished(player: Player, match_id: str) -> list[Any]:
+    """Waits until a match has ended, and returns all of its events but the first."""
+    return [event async for event in follow(player, match_id)]
+
+
+def bots(game: Game) -> list[str]:
+    return ["bot"] * game.info.min_seats
+
+
+def ms(timestamp: Any) -> int:
+    return int(timestamp.ToMilliseconds())
+
+
+async def true_record(player: Player, match_id: str) -> Any:
+    """The record of a finished match, which must follow from its seed and hold each version's move once."""
+    match, record = await player.get(match_id), await player.record(match_id)
+    assert list(check(player.game, record))
+    assert len(record.moves) == match.version - 1
+    versions = [event.version for event in await all_events(player, match_id)]
+    assert sorted(set(versions)) == list(range(1, match.version + 1))
+    return record
+
+
+async def all_events(player: Player, match_id: str) -> list[Any]:
+    cursor, events = "", []
+    while True:
+        page = await player.events(match_id, cursor, 500)
+        events += page.events
+        cursor = page.next_cursor
+        if not page.more:
+            return events
+
+
+# ALL-02.
+
+
+@pytest.mark.rule("ALL-02")
+async def test_all_02_the_bot_makes_the_move_of_a_clock_that_ran_out_and_after_three_keeps_the_seat_until_its_player_acts(
+    game: Game, keys: Keys, redis_url: str, redis: Redis
+) -> None:
+    async with table(game, keys, redis_url, bot_delay_ms=150) as there:
+        match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
+        ann, eve = there.player("ann"), there.player("eve")
+        seats = []
+        async for event in follow(eve, match_id):
+            if event.event.WhichOneof("kind") != "seat_changed":
+                continue
+            seats.append(event.event.seat_changed.seat)
+            if len(seats) == 1:
+                assert (seats[0].seat, seats[0].player, seats[0].stand_in, seats[0].resigned) == (0, "ann", True, False)
+                assert (await eve.get(match_id)).seats[0].stand_in
+                # No clock of hers runs, since the bot moves for her.
+                assert not (await eve.get(match_id)).HasField("deadline")
+                moves = await eventually(lambda: ann.moves(match_id))
+                while True:
+                    try:
+                        await ann.submit(match_id, moves[0])
+                        break
+                    except Refused:  # the bot was quicker
+                        moves = await eventually(lambda: ann.moves(match_id))
+            else:
+                assert (seats[1].seat, seats[1].stand_in) == (0, False)
+                break
+        assert not (await eve.get(match_id)).seats[0].stand_in
+        await ann.resign(match_id)
+        await finished(eve, match_id)
+        record = await true_record(eve, match_id)
+        mine = [move for move in record.moves if move.played.seat == 0]
+        by = [move.played.by for move in mine]
+        bot_moves = by.count(BOT)
+        if game.info.min_seats == 2:
+            assert by == [CLOCK] * 3 + [BOT] * bot_moves + [PLAYER] * 2
+        else:
+            assert by[: 4 + bot_moves] in ([CLOCK] * 3 + [BOT] * n + [PLAYER] * 2 for n in range(bot_moves + 1))
+        # Each clock of one second ran all of it, less the moment between starting it and committing the move before; so a bot.
+        times = [ms((await all_events(eve, match_id))[0].time), *(ms(move.played.time) for move in mine)]
+        assert all(later - earlier > 900 for earlier, later in itertools.pairwise(times[:4]))
+        assert all(later - earlier > 50 for earlier, later in itertools.pairwise(times[3 : 4 + bot_moves]))
+
+
+@pytest.mark.rule("ALL-02")
+async def test_all_02_only_clocks_in_a_row_count(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with table(game, keys, redis_url) as there:
+        match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
+        ann, clocks, acted = there.player("ann"), 0, False
+        async for event in follow(there.player("eve"), match_id):
+            assert event.event.WhichOneof("kind") != "seat_changed"
+            # Whatever happened last, if it is her turn for the second time since her clock ran out she acts in time.
+            if not acted and (moves := await ann.moves(match_id)) and clocks == 1:
+                await ann.submit(match_id, moves[0])
+                acted = True
+            clocks = await _clock_moves(redis, there, match_id)
+            if clocks == 3:
+                break
+        match = await ann.get(match_id)
+        assert not match.seats[0].stand_in
+        assert match.HasField("deadline")
+
+
+async def _clock_moves(redis: Redis, there: Table, match_id: str) -> int:
+    """How many clocks ran out so far, as the events in storage say."""
+    recorded = there.game.message("RecordedMove")
+    entries: Any = await redis.xrange(f"{there.game.id}:{{{match_id}}}:events")
+    acts = [msgspec.msgpack.decode(fields[b"entry"], type=Entry).act for _, fields in entries]
+    return sum(recorded.FromString(act).played.by == CLOCK for act in acts if act)
+
+
+@pytest.mark.rule("ALL-02")
+async def test_all_02_each_seat_has_a_clock_of_its_own(there: Table) -> None:
+    match_id = await there.create(move_seconds=600)
+    players = there.everyone()
+    first = await players[0].get(match_id)
+    created = ms((await players[0].events(match_id)).events[0].time)
+    assert abs(ms(first.deadline) - created - 600_000) < 1_000
+    to_move = set(first.to_move)
+    before = first
+    for _ in range(12):
+        seat = before.to_move[0]
+        answer = await players[seat].submit(match_id, (await players[seat].moves(match_id))[0])
+        to_move.discard(seat)
+        after = await players[0].get(match_id)
+        moved = ms(answer.events[0].time)
+        if to_move & set(after.to_move):
+            # Others were to move already: their clocks run on as they did.
+            assert after.deadline == first.deadline
+        else:
+            assert abs(ms(after.deadline) - moved - 600_000) < 1_000
+            assert ms(after.deadline) >= ms(before.deadline)
+        before = after
+
+
+@pytest.mark.rule("ALL-02")
+async def test_all_02_without_a_clock_nobody_moves_for_a_player(there: Table, redis: Redis) -> None:
+    match_id = await there.create(move_seconds=0)
+    assert not (await there.player("ann").get(match_id)).HasField("deadline")
+    assert not await redis.keys(f"{there.game.id}:{{deadlines/*}}:due")
+
+
+@pytest.mark.rule("ALL-02")
+@pytest.mark.parametrize("replicas", [1, 2])
+async def test_all_02_bots_play_to_the_end_with_nobody_asking_and_each_move_once(
+    game: Game, keys: Keys, redis_url: str, redis: Redis, replicas: int
+) -> None:
+    with capture_logs() as logs:
+        async with table(game, keys, redis_url, replicas=replicas, lease_ms=1_000, sweep_ms=100) as there:
+            sizes = range(game.info.min_seats, game.info.max_seats + 1)
+            seats = [["bot"] * size for size in sizes for _ in range(3)]
+            match_ids = await asyncio.gather(*(there.create(*each, move_seconds=5) for each in seats))
+            eve = there.player("eve")
+            await asyncio.gather(*(finished(eve, match_id) for match_id in match_ids))
+            for match_id in match_ids:
+                record = await true_record(eve, match_id)
+                assert {move.played.by for move in record.moves} == {BOT}
+            # What is left of them in the deadlines goes by itself.
+            await eventually(lambda: _no_wake_up(redis, game))
+    assert not logs
+
+
+async def _no_wake_up(redis: Redis, game: Game) -> bool:
+    return not await redis.keys(f"{game.id}:{{deadlines/*}}:due")
+
+
+@pytest.mark.rule("ALL-01")
+async def test_all_01_who_resigns_after_three_clocks_is_no_stand_in_but_gone(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
+    if game.info.max_seats < 3:
+        pytest.skip("a game for two")
+    async with table(game, keys, redis_url) as there:
+        match_id = await there.create("ann", "bot", "bot", move_seconds=1)
+        ann, eve, changes = there.player("ann"), there.player("eve"), []
+        async for event in follow(eve, match_id):
+            if event.event.WhichOneof("kind") == "seat_changed":
+                seat = event.event.seat_changed.seat
+                changes.append((seat.stand_in, seat.resigned))
+                if len(changes) == 1:
+                    await ann.resign(match_id)
+        assert changes == [(True, False), (False, True)]
+        await true_record(eve, match_id)
+
+
+# What fails meanwhile.
+
+
+@pytest.mark.scenario(26)
+async def test_downtime_is_credited_to_a_running_clock(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
+    pace: dict[str, Any] = {"outage_ms": 250, "sweep_ms": 50, "bot_delay_ms": 0}
+    async with table(game, keys, redis_url, **pace) as there:
+        match_id = await there.create(move_seconds=1)
+        before = await there.player("ann").get(match_id)
+    # Nobody serves until its clock, had it run on, would be over.
+    await eventually(lambda: _past(redis, ms(before.deadline) + 200))
+    async with table(game, keys, redis_url, replicas=2, **pace) as there:
+        ann = there.player("ann")
+        # The clock as shown grows by what was credited, and runs out then and not before.
+        shown = await eventually(lambda: _grown(ann, match_id, before.deadline))
+        assert 1_000 <= ms(shown.deadline) - ms(before.deadline) <= ms(shown.server_time) - ms(before.server_time) + 50
+        assert shown.version == 1
+        overdue = len(before.to_move)
+        match = await eventually(lambda: _version(ann, match_id, 1 + overdue))
+        assert match.version == 1 + overdue == 1 + await _clock_moves(redis, there, match_id)
+        assert min(ms(event.time) for event in await all_events(ann, match_id) if event.version > 1) >= ms(shown.deadline) - 60
+
+
+async def _past(redis: Redis, moment: float) -> bool:
+    seconds, micros = await redis.time()
+    return bool(seconds * 1000 + micros / 1000 > moment)
+
+
+async def _grown(player: Player, match_id: str, deadline: Any) -> Any:
+    match = await player.get(match_id)
+    return match if ms(match.deadline) > ms(deadline) else None
+
+
+@pytest.mark.scenario(26)
+async def test_a_restarted_server_plays_an_overdue_clock_exactly_once(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
+    # A pause too short to be an outage: the clock ran out in it.
+    pace: dict[str, Any] = {"outage_ms": 60_000, "sweep_ms": 50}
+    async with table(game, keys, redis_url, **pace) as there:
+        match_id = await there.create(move_seconds=1)
+        before = await there.player("ann").get(match_id)
+    await eventually(lambda: _past(redis, ms(before.deadline) + 100))
+    async with table(game, keys, redis_url, replicas=3, **pace) as there:
+        ann = there.player("ann")
+        overdue = len(before.to_move)
+        match = await eventually(lambda: _version(ann, match_id, 1 + overdue))
+        # Each overdue clock was played, at once and once, and the next one runs in full.
+        assert match.version == 1 + overdue == 1 + await _clock_moves(redis, there, match_id)
+        assert ms(match.deadline) - ms(match.server_time) > 500
+
+
+async def _version(player: Player, match_id: str, version: int) -> Any:
+    match = await player.get(match_id)
+    return match if match.version >= version else None
+
+
+async def play_through(match_id: str, *players: Player) -> None:
+    """Plays a match to its end by first moves, with whatever failing meanwhile."""
+    while (await until_served(lambda: players[0].get(match_id))).status != table_pb2.FINISHED:
+        for player in players:
+            moves = await until_served(lambda player=player: player.moves(match_id))
+            if moves:
+                name = secrets.token_hex(8)
+                await until_served(lambda player=player, moves=moves, name=name: player.submit(match_id, moves[0], request_id=name))
+
+
+@pytest.mark.scenario(21)
+async def test_a_match_goes_on_and_watchers_miss_nothing_when_redis_forgets_its_scripts_and_restarts(
+    game: Game, keys: Keys, tmp_path: Path
+) -> None:
+    with RedisServer(tmp_path / "redis", durable=True) as server:
+        async with table(game, keys, server.url, replicas=2, bot_delay_ms=5, sweep_ms=100, lease_ms=1_000) as there:
+            names = [*there.names[:-1], "bot"]
+            match_id, of_bots = await there.create(*names), await there.create(*bots(game))
+            players = [there.player(name) for name in names if name != "bot"]
+            eyes = [there.player("eve", replica=n) for n in range(2)]
+            watching = [asyncio.create_task(finished(eye, each)) for eye in eyes for each in (match_id, of_bots)]
+            async with Redis.from_url(server.url) as redis:
+                playing = asyncio.create_task(play_through(match_id, *players))
+                for version in (3, 6):
+                    await eventually(partial(_version, eyes[0], match_id, version))
+                    await redis.script_flush()
+            await eventually(lambda: _version(eyes[0], match_id, 9))
+            server.kill()
+            await asyncio.to_thread(server.start)
+            await playing
+            for (_, each), events in zip(itertools.product(eyes, (match_id, of_bots)), await asyncio.gather(*watching), strict=True):
+                whole = [event.cursor for event in await all_events(eyes[0], each)]
+                assert [event.cursor for event in events] == whole[1:]
+                await true_record(eyes[0], each)
+
+
+@pytest.mark.scenario(21)
+async def test_after_a_failover_that_lost_events_a_watcher_gets_a_snapshot_and_never_a_false_history(
+    game: Game, keys: Keys, redis_url: str, redis: Redis
+) -> None:
+    async with table(game, keys, redis_url) as there:
+        match_id = await there.create()
+        players, eve = there.everyone(), there.player("eve")
+
+        async def move() -> None:
+            match = await eve.get(match_id)
+            player = players[match.to_move[0]]
+            await player.submit(match_id, (await player.moves(match_id))[-1])
+
+        await move()
+        stored: dict[Any, Any] = {key: await redis.dump(key) for key in await redis.keys(f"{game.id}:{{{match_id}}}:*")}
+        watching: Any = eve.watch(match_id)
+        assert (await anext(watching)).snapshot.version == 2
+        await move()
+        lost = (await anext(watching)).event
+        assert lost.version == 3
+        while (await eve.events(match_id, lost.cursor)).events:
+            lost = (await anext(watching)).event
+        # The replica that takes over never heard of that move; and the connections to its master are gone.
+        for key, value in stored.items():
+            await redis.restore(key, 60_000, value, replace=True)
+        await redis.client_kill_filter(_type="pubsub")
+        message = await anext(watching)
+        assert message.WhichOneof("kind") == "snapshot"
+        assert message.snapshot.version == 2
+        await move()
+        event = (await anext(watching)).event
+        assert event.version == 3
+        assert event.cursor != lost.cursor
+        await watching.aclose()
+
+
+@pytest.mark.scenario(23)
+async def test_a_process_paused_past_its_lease_does_no_harm_when_it_goes_on(
+    game: Game, keys: Keys, redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    pace: dict[str, Any] = {"lease_ms": 400, "sweep_ms": 50, "bot_delay_ms": 15, "deadline_shards": 2}
+    async with process(game, keys, redis_url, tmp_path, **pace) as pausing:
+        alone = Table(game, keys, [pausing])  # type: ignore[list-item]
+        match_ids = [await alone.create(*bots(game)) for _ in range(12)]
+        await alone.close()
+        while True:
+            await eventually(lambda: _claimed(redis, game, 2))
+            pausing.signal(signal.SIGSTOP)
+            if await _claimed(redis, game, 2):
+                break
+            pausing.signal(signal.SIGCONT)
+        async with table(game, keys, redis_url, **pace) as there:
+            eve = there.player("eve")
+            versions = {match_id: (await eve.get(match_id)).version for match_id in match_ids}
+            for match_id, version in versions.items():
+                await eventually(partial(_version, eve, match_id, version + 2))
+            pausing.signal(signal.SIGCONT)
+            await asyncio.gather(*(finished(eve, match_id) for match_id in match_ids))
+            for match_id in match_ids:
+                await true_record(eve, match_id)
+    assert '"error"' not in pausing.log.read_text()
+
+
+@pytest.mark.scenario(23)
+@pytest.mark.parametrize("slower_than", ["its wake-up", "its lease"])
+async def test_a_match_whose_making_was_held_up_is_woken_all_the_same(
+    game: Game, keys: Keys, redis_url: str, redis: Redis, monkeypatch: pytest.MonkeyPatch, slower_than: str
+) -> None:
+    # A wake-up is scheduled before its commit. Here it comes before it, too, on the other replica, which finds no match.
+    async with table(game, keys, redis_url, replicas=2, lease_ms=500, sweep_ms=50, deadline_shards=1) as there:
+        sessions, held, go_on = there.replicas[0]._matches._sessions, asyncio.Event(), asyncio.Event()
+        commit = sessions.commit
+
+        async def hold(*args: Any, **named: Any) -> Any:
+            held.set()
+            await go_on.wait()
+            return await commit(*args, **named)
+
+        monkeypatch.setattr(sessions, "commit", hold)
+        match_id = new_match_id(game)
+        creating = asyncio.create_task(until_served(lambda: there.create(*bots(game), match_id=match_id)))
+        await held.wait()
+        await eventually(lambda: _claimed(redis, game) if slower_than == "its wake-up" else _no_wake_up(redis, game))
+        go_on.set()
+        assert await creating == match_id
+        await finished(there.player("eve"), match_id)
+
+
+async def _claimed(redis: Redis, game: Game, shards: int = 1) -> bool:
+    """Whether some replica holds a claim: its score is a whole number in the future."""
+    seconds, micros = await redis.time()
+    for shard in range(shards):
+        entries: Any = await redis.zrange(f"{game.id}:{{deadlines/{shard}}}:due", 0, -1, withscores=True)
+        if any(score > seconds * 1000 + micros / 1000 and score == int(score) for _, score in entries):
+            return True
+    return False

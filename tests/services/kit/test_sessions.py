@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from typing import Any
+
+import msgspec
+import pytest
+from redis.asyncio import Redis
+
+from services.kit import sessions
+from services.kit.chance import Chance
+from services.kit.cursor import BEGINNING, Cursor
+from services.kit.errors import NotFound, Unavailable
+from services.kit.game import Game
+from services.kit.sessions import Answer, Entry, Listed, Meta, Outcome, Placed, Seat, Sessions, Table, answer_for, read_bell
+from services.kit.storage import Script, Storage
+
+ID = "match-1"
+TABLE = Table((Seat("ann", "Ann", due=5), Seat("", "Bot", bot=1)), credit=7)
+
+
+@pytest.fixture
+def matches(game: Game, storage: Storage) -> Sessions:
+    return Sessions(game, storage)
+
+
+@pytest.fixture
+def state(game: Game) -> Any:
+    options = game.codec.options_from_proto(game.message("Options")())
+    return game.rules.setup(options, game.info.min_seats, Chance(bytes(32))).state
+
+
+@pytest.fixture
+def meta(game: Game) -> Meta:
+    return Meta(
+        kit_schema=sessions.SCHEMA,
+        game_schema=game.schema,
+        seed=b"s" * 32,
+        order=1,
+        options=b"",
+        settings=b"",
+        listed=(Listed("ann", 0, "Ann"), Listed("", 1, "Bot")),
+    )
+
+
+async def commit(matches: Sessions, state: Any, judged: int, *entries: str, **more: Any) -> tuple[Placed, ...] | None:
+    placed = [Entry(entry.encode()) for entry in entries or (f"event {judged + 1}",)]
+    return await matches.commit(ID, **{"judged": judged, "table": TABLE, "state": state, "entries": placed, "keep_seconds": 60, **more})
+
+
+async def dump(redis: Redis) -> dict[Any, Any]:
+    return {key: await redis.dump(key) for key in await redis.keys()}
+
+
+async def test_what_is_committed_is_loaded(matches: Sessions, state: Any, meta: Meta, redis: Redis) -> None:
+    placed = await commit(matches, state, 0, "one", "two", meta=meta)
+    assert placed is not None
+    session = await matches.load(ID)
+    assert (session.match_id, session.version, session.meta, session.table, session.state) == (ID, 1, meta, TABLE, state)
+    assert session.cursor == placed[-1].cursor
+    assert session.answer is None
+    seconds, micros = await redis.time()
+    assert abs(session.now - (seconds * 1000 + micros / 1000)) < 2000
+    outcome = Table(TABLE.seats, 9, Outcome(1, (2, 1)))
+    await commit(matches, state, 1, table=outcome)
+    session = await matches.load(ID)
+    assert (session.version, session.meta, session.table) == (2, meta, outcome)
+
+
+async def test_a_match_that_is_not_there_is_not_found(matches: Sessions) -> None:
+    with pytest.raises(NotFound):
+        await matches.load(ID)
+    assert await matches.entries(ID, BEGINNING) == []
+
+
+async def test_of_many_commits_on_one_version_one_is_made(matches: Sessions, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, meta=meta)
+    for version in range(1, 6):
+        made = await asyncio.gather(*(commit(matches, state, version, f"{version}/{n}") for n in range(10)))
+        (placed,) = [placed for placed in made if placed]
+        assert [there.entry.public for there in await matches.made_by(ID, version + 1)] == [placed[0].entry.public]
+    assert (await matches.load(ID)).version == 6
+
+
+@pytest.mark.parametrize("judged", [0, 1, 3, 9])
+async def test_a_commit_that_lost_changes_nothing(matches: Sessions, state: Any, meta: Meta, redis: Redis, judged: int) -> None:
+    await commit(matches, state, 0, meta=meta)
+    await commit(matches, state, 1, answer=Answer("ann:SubmitMove:1", "f"))
+    before = await dump(redis)
+    assert len(before) == 3
+    expiry = await redis.pexpiretime(f"{matches.bell(ID).removesuffix('bell')}match")
+    lost = await commit(
+        matches, state, judged, "other", meta=meta, table=Table(()), answer=Answer("bob:SubmitMove:1", "f"), keep_seconds=9_999
+    )
+    assert lost is None
+    assert await dump(redis) == before
+    assert await redis.pexpiretime(f"{matches.bell(ID).removesuffix('bell')}match") == expiry
+
+
+async def test_a_commit_that_comes_too_late_changes_nothing(matches: Sessions, state: Any, meta: Meta, redis: Redis) -> None:
+    await commit(matches, state, 0, meta=meta)
+    before = await dump(redis)
+    now = (await matches.load(ID)).now
+    with pytest.raises(Unavailable):
+        await commit(matches, state, 1, latest=now - 1)
+    assert await dump(redis) == before
+    assert await commit(matches, state, 1, latest=now + 10_000)
+
+
+class Twice(Storage):
+    """Sends each script twice, as redis-py does where the first answer is lost, and lets something happen between the two."""
+
+    between: Any = None
+
+    async def run(self, script: Script, keys: Any, args: Any) -> Any:
+        first = await super().run(script, keys, args)
+        if script.verb == "commit" and self.between:
+            act, self.between = self.between, None
+            await act()
+        second = await super().run(script, keys, args)
+        assert script.verb != "commit" or second == first
+        return second
+
+
+@pytest.mark.scenario(3)
+@pytest.mark.parametrize("others", [0, 1, 2])
+async def test_a_commit_sent_twice_is_made_once_also_when_others_followed_meanwhile(
+    game: Game, redis_url: str, redis: Redis, state: Any, meta: Meta, matches: Sessions, others: int
+) -> None:
+    async def follow() -> None:
+        for n in range(others):
+            assert await commit(matches, state, 2 + n)
+
+    storage = Twice(redis_url)
+    twice = Sessions(game, storage)
+    assert await commit(twice, state, 0, meta=meta)
+    storage.between = follow
+    placed = await commit(twice, state, 1, "mine", "also mine", answer=Answer("ann:SubmitMove:1", "f"))
+    assert placed is not None
+    assert await matches.made_by(ID, 2) == list(placed)
+    assert (await matches.load(ID)).version == 2 + others
+    assert len(await matches.entries(ID, BEGINNING)) == 3 + others
+    await storage.close()
+
+
+async def test_every_key_of_a_match_expires(matches: Sessions, state: Any, meta: Meta, redis: Redis) -> None:
+    for judged in range(3):
+        await commit(matches, state, judged, meta=meta, keep_seconds=1000 + judged, answer=Answer(f"ann:SubmitMove:{judged}", "f"))
+        keys = await redis.keys()
+        assert len(keys) == 3
+        for key in keys:
+            assert 990_000 < await redis.pttl(key) - judged * 1000 <= 1_000_000
+    await commit(matches, state, 3, keep_seconds=0.02)
+    await asyncio.sleep(0.03)
+    assert await redis.keys() == []
+
+
+async def test_all_keys_of_a_match_are_in_one_slot(matches: Sessions, state: Any, meta: Meta, redis: Redis, game: Game) -> None:
+    await commit(matches, state, 0, meta=meta, answer=Answer("ann:SubmitMove:1", "f"))
+    keys: list[Any] = [*await redis.keys(), matches.bell(ID).encode()]
+    assert all(key.startswith(f"{game.id}:{{{ID}}}:".encode()) for key in keys)
+
+
+async def test_entries_are_read_in_order_from_any_place(matches: Sessions, state: Any, meta: Meta) -> None:
+    whole: list[Placed] = []
+    for version in range(12):
+        placed = await commit(matches, state, version, *(f"{version}/{n}" for n in range(version % 3 + 9)), meta=meta)
+        assert placed is not None
+        whole += placed
+    assert await matches.entries(ID, BEGINNING) == whole
+    assert [there.time for there in whole] == sorted(there.time for there in whole)
+    for at in (0, 8, 9, 30, len(whole) - 1):
+        assert await matches.entries(ID, whole[at].cursor) == whole[at + 1 :]
+        assert await matches.entries(ID, whole[at].cursor, 5) == whole[at + 1 : at + 6]
+    assert await matches.made_by(ID, 12) == [there for there in whole if there.cursor.version == 12]
+    assert await matches.made_by(ID, 99) == []
+
+
+async def test_a_place_fits_the_history_that_it_belongs_to_and_no_other(matches: Sessions, state: Any, meta: Meta) -> None:
+    placed = await commit(matches, state, 0, "a", "b", meta=meta)
+    assert placed is not None
+    assert await matches.fits(ID, BEGINNING)
+    for there in placed:
+        assert await matches.fits(ID, there.cursor)
+    version, n, mark = placed[1].cursor
+    for other in (Cursor(version, n, b"other!"), Cursor(version, n + 1, mark), Cursor(version + 1, n, mark), Cursor(0, 0, mark)):
+        assert not await matches.fits(ID, other)
+
+
+async def test_a_retry_gets_the_first_answer(matches: Sessions, state: Any, meta: Meta) -> None:
+    answer = answer_for("SubmitMove", "ann", "first try", b"body")
+    assert answer is not None
+    await commit(matches, state, 0, meta=meta)
+    assert (await matches.load(ID, answer)).answer is None
+    await commit(matches, state, 1, answer=answer)
+    await commit(matches, state, 2)
+    assert (await matches.load(ID, answer)).answer == (2, answer.fingerprint)
+    assert (await matches.load(ID)).answer is None
+    assert answer_for("SubmitMove", "ann", "", b"body") is None
+    other = [
+        answer_for("Resign", "ann", "first try", b"body"),
+        answer_for("SubmitMove", "bob", "first try", b"body"),
+        answer_for("SubmitMove", "ann", "second try", b"body"),
+    ]
+    assert [(await matches.load(ID, each)).answer for each in other] == [None] * 3
+    again = answer_for("SubmitMove", "ann", "first try", b"another body")
+    assert again is not None
+    assert again.field == answer.field
+    assert again.fingerprint != answer.fingerprint
+
+
+@pytest.mark.parametrize("newer", ["kit_schema", "game_schema"])
+async def test_a_match_that_a_newer_release_keeps_is_left_to_it(matches: Sessions, state: Any, meta: Meta, newer: str) -> None:
+    await commit(matches, state, 0, meta=msgspec.structs.replace(meta, **{newer: getattr(meta, newer) + 1}))
+    with pytest.raises(Unavailable) as fault:
+        await matches.load(ID)
+    assert fault.value.reason == "SCHEMA_NEWER"
+
+
+async def test_a_newer_release_reads_what_an_older_one_wrote(
+    game: Game, storage: Storage, matches: Sessions, state: Any, meta: Meta
+) -> None:
+    await commit(matches, state, 0, meta=meta)
+    newer = Sessions(dataclasses.replace(game, schema=game.schema + 1), storage)
+    assert (await newer.load(ID)).meta.game_schema == game.schema
+
+
+async def test_the_bell_is_rung_in_the_step_of_the_commit_and_carries_it(matches: Sessions, state: Any, meta: Meta, redis_url: str) -> None:
+    async with Redis.from_url(redis_url) as client, client.pubsub() as pubsub:
+        await pubsub.ssubscribe(matches.bell(ID))
+        assert (await pubsub.get_message(timeout=5))["type"] == "ssubscribe"
+        follows = BEGINNING
+        for version in range(3):
+            # Bytes of all kinds, a newline and what looks like a length among them; and none.
+            entries = [Entry(bytes(range(256)), {1: b"\n\0\0\0\1"}, act=b"\xff"), Entry(b""), Entry(b"x" * 70_000, final=True)]
+            placed = await commit(matches, state, version, meta=meta, entries=entries)
+            bell = read_bell((await pubsub.get_message(timeout=5))["data"])
+            assert bell.placed == placed
+            assert [there.entry for there in bell.placed] == entries
+            assert bell.follows == follows.entry
+            assert await matches.made_by(ID, version + 1) == list(bell.placed)
+            follows = bell.placed[-1].cursor
+        await commit(matches, state, 0)
+        assert await pubsub.get_message(timeout=0.05) is None
+
+
+async def test_each_viewer_sees_its_own_bytes_of_an_entry(matches: Sessions, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, meta=meta, entries=[Entry(b"public", {1: b"for one"})])
+    (there,) = await matches.entries(ID, BEGINNING)
+    assert [there.entry.seen_by(viewer) for viewer in (None, 0, 1, 2)] == [b"public", b"public", b"for one", b"public"]
+
+
+async def test_a_commit_is_a_matter_of_milliseconds_however_long_the_match(matches: Sessions, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, meta=meta)
+    for version in range(1, 600):
+        await commit(matches, state, version)
+    started = time.perf_counter()
+    for version in range(600, 620):
+        await commit(matches, state, version)
+    assert (time.perf_counter() - started) / 20 < 0.05
