@@ -1,32 +1,30 @@
 """The life of a match, the same for every game: made, played, watched, ended, recorded.
 
 Every change is judged on a loaded session and committed by version; a commit that lost the race is judged again on the newest state.
-Messages are built here for one viewer at a time, from the rules' `view` and from entries that the rules' `redact` made.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 import msgspec
 from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from gloaming.table.v1 import table_pb2
-from services.kit import cursor, metrics, sessions
+from services.kit import cursor, metrics, requests, sessions
 from services.kit.bell import Bells
-from services.kit.chance import Chance, commitment, new_seed
+from services.kit.chance import Chance, new_seed
 from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines, Moment
 from services.kit.errors import Forbidden, Raced, Refused, Unreadable
-from services.kit.game import Game, Refusal, Value, outcome_message, ranks_with_resigned, seating
+from services.kit.game import Game, Refusal, Value, ranks_with_resigned, seating
 from services.kit.identity import Caller, Identity
-from services.kit.sessions import Answer, Bell, Entry, Listed, Meta, Outcome, Placed, Seat, Session, Sessions, Table, answer_for
+from services.kit.messages import Messages, settings_of
+from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Seat, Session, Sessions, Table, answer_for
 from services.kit.settings import ServiceSettings
 from services.kit.storage import Storage
 
@@ -34,15 +32,13 @@ from services.kit.storage import Storage
 _JUDGED_AT_MOST = 8
 # ALL-02: after so many clocks in a row the bot keeps the seat.
 _TIMEOUTS_TO_STAND_IN = 3
-_PAGE, _LARGEST_PAGE = 100, 500
+# So many entries are read at once for a watcher.
+_READ_AT_ONCE = 100
 # A watcher further behind than this, in versions, gets a snapshot instead of everything it missed.
 _REPLAYED_AT_MOST = 500
 # A watcher that hears nothing for so long looks at the stream, and at its own token.
 _HEARTBEAT_SECONDS = 15.0
 _DAY = 86_400
-_DEFAULT_MOVE_SECONDS, _MOST_MOVE_SECONDS = 60, 604_800
-_PLAYER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_REQUEST_ID = re.compile(r"[\x20-\x7e]{0,128}")
 
 By = table_pb2.Played.By
 
@@ -57,6 +53,7 @@ class Matches:
         self._sessions = Sessions(game, storage)
         self._deadlines = Deadlines(game.id, storage, settings)
         self._bells = Bells(storage)
+        self._messages = Messages(game)
         self._rng = random.SystemRandom()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -77,12 +74,10 @@ class Matches:
         caller.require("host")
         if not self._sessions.is_match_id(request.match_id):
             raise Unreadable("matchId", f"must be {self._game.id}- and 8 to 40 lower-case letters or digits")
-        options = _read(self._game.codec.options_from_proto, request.options, "options")
-        settings = _settings(request.settings)
-        listed = self._listed(request.seats)
-        order = request.order or table_pb2.Seating.DRAWN
-        if order not in table_pb2.Seating.Order.values():
-            raise Unreadable("order", "must be DRAWN or AS_LISTED")
+        options = requests.value(self._game.codec.options_from_proto, request.options, "options")
+        settings = requests.settings(request.settings)
+        listed = requests.listed(self._game.info, request.seats)
+        order = requests.order(request.order)
 
         seed = new_seed()
         chance = Chance(seed)
@@ -104,18 +99,18 @@ class Matches:
             meta=meta,
             table=table,
             state=step.state,
-            entries=self._entries(step.events, len(seats)),
+            entries=self._messages.entries(step.events, len(seats)),
             keep_seconds=self._settings.live_ttl_days * _DAY,
             latest=latest,
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
-        return self._match_message(await self._sessions.load(request.match_id), None)
+        return self._match(await self._sessions.load(request.match_id), None)
 
     async def get(self, match_id: str, caller: Caller) -> Message:
         """Returns the match as the caller may see it."""
         session = await self._sessions.load(match_id)
-        return self._match_message(session, _viewer(session, caller))
+        return self._match(session, _viewer(session, caller))
 
     async def moves(self, match_id: str, caller: Caller) -> Message:
         """Lists the caller's legal moves."""
@@ -123,12 +118,12 @@ class Matches:
         seat = _seat(session, caller)
         legal = () if session.table.seats[seat].resigned else self._game.rules.legal(session.state, seat)
         moves = [self._game.codec.move_to_proto(move) for move in legal]
-        return self._message("ListMovesResponse", match_id=match_id, version=session.version, moves=moves)
+        return self._messages.make("ListMovesResponse", match_id=match_id, version=session.version, moves=moves)
 
     async def submit(self, request: Any, caller: Caller) -> Message:
         """Plays a move of the caller."""
-        move = _read(self._game.codec.move_from_proto, request.move, "move")
-        _check_request_id(request.request_id)
+        move = requests.value(self._game.codec.move_from_proto, request.move, "move")
+        request_id = requests.request_id(request.request_id)
         body = request.move.SerializeToString(deterministic=True)
         expected = request.expected_version if request.HasField("expected_version") else None
 
@@ -137,31 +132,29 @@ class Matches:
                 raise Raced("VERSION_MISMATCH", f"the match is at version {session.version}")
             return await self._play(session, seat, move, By.PLAYER, answer)
 
-        version, placed, seat = await self._once("SubmitMove", request.match_id, caller, request.request_id, body, judge)
-        return self._accepted("SubmitMoveResponse", request.match_id, version, placed, seat)
+        placed, seat = await self._once("SubmitMove", request.match_id, caller, request_id, body, judge)
+        return self._messages.accepted("SubmitMoveResponse", request.match_id, placed, seat)
 
     async def resign(self, request: Any, caller: Caller) -> Message:
         """Resigns the caller's seat (ALL-01)."""
-        _check_request_id(request.request_id)
-        version, placed, seat = await self._once("Resign", request.match_id, caller, request.request_id, b"", self._resign)
-        return self._accepted("ResignResponse", request.match_id, version, placed, seat)
+        request_id = requests.request_id(request.request_id)
+        placed, seat = await self._once("Resign", request.match_id, caller, request_id, b"", self._resign)
+        return self._messages.accepted("ResignResponse", request.match_id, placed, seat)
 
     async def events(self, request: Any, caller: Caller) -> Message:
         """Lists a page of events."""
-        if request.page_size < 0:
-            raise Unreadable("pageSize", "must not be negative")
-        size = min(request.page_size or _PAGE, _LARGEST_PAGE)
+        size = requests.page_size(request.page_size)
         after = Cursor.parse(request.after_cursor) if request.after_cursor else cursor.BEGINNING
         session = await self._sessions.load(request.match_id)
         viewer = _viewer(session, caller)
         if not await self._sessions.fits(request.match_id, after):
-            snapshot = self._match_message(session, viewer)
-            return self._message("ListEventsResponse", snapshot=snapshot, next_cursor=str(session.cursor))
+            snapshot = self._match(session, viewer)
+            return self._messages.make("ListEventsResponse", snapshot=snapshot, next_cursor=str(session.cursor))
         found = await self._sessions.entries(request.match_id, after, size + 1)
         page = found[:size]
-        return self._message(
+        return self._messages.make(
             "ListEventsResponse",
-            events=[self._event_message(request.match_id, placed, viewer) for placed in page],
+            events=[self._messages.event(request.match_id, placed, viewer) for placed in page],
             next_cursor=str(page[-1].cursor if page else after),
             more=len(found) > size,
         )
@@ -182,14 +175,14 @@ class Matches:
                     viewer = _viewer(session, caller)
                     behind = session.version - after.version if after else 0
                     if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
-                        yield self._message("WatchMatchResponse", snapshot=self._match_message(session, viewer))
+                        yield self._messages.make("WatchMatchResponse", snapshot=self._match(session, viewer))
                         after = session.cursor
                 assert after is not None
                 follows_on = bell is not None and bell.follows == after.entry
-                found = bell.placed if bell and follows_on else await self._sessions.entries(match_id, after, _PAGE)
+                found = bell.placed if bell and follows_on else await self._sessions.entries(match_id, after, _READ_AT_ONCE)
                 for placed in found:
-                    event = self._event_message(match_id, placed, viewer)
-                    yield self._message("WatchMatchResponse", event=event)
+                    event = self._messages.event(match_id, placed, viewer)
+                    yield self._messages.make("WatchMatchResponse", event=event)
                     after = placed.cursor
                     if viewer is not None and _resigns(event, viewer):
                         viewer = None
@@ -198,7 +191,7 @@ class Matches:
                 if time.monotonic() - checked > _HEARTBEAT_SECONDS:
                     await self._identity.recheck(caller)
                     checked = time.monotonic()
-                more = not follows_on and len(found) == _PAGE
+                more = not follows_on and len(found) == _READ_AT_ONCE
                 bell = None if more else await listener.next(_HEARTBEAT_SECONDS)
                 certain = more or bell is not None
 
@@ -209,23 +202,7 @@ class Matches:
         if not session.table.outcome:
             raise Refused("MATCH_NOT_FINISHED", "a match has a record once it is finished")
         placed = await self._sessions.entries(match_id, cursor.BEGINNING)
-        view = self._game.codec.view_to_proto(self._game.rules.view(session.state, None))
-        return self._message(
-            "Record",
-            match_id=match_id,
-            game=self._game.id,
-            seed=session.meta.seed.hex(),
-            commitment=commitment(session.meta.seed),
-            options=self._game.message("Options").FromString(session.meta.options),
-            settings=table_pb2.Settings.FromString(session.meta.settings),
-            order=session.meta.order,
-            listed=[_seat_request(listed) for listed in session.meta.listed],
-            seats=_seat_messages(session.table),
-            create_time=_timestamp(placed[0].time),
-            moves=[self._recorded(there) for there in placed if there.entry.act],
-            outcome=_outcome(session.table.outcome),
-            scores=getattr(view, "scores", ()),
-        )
+        return self._messages.record(session, session.table.outcome, placed)
 
     async def wake(self, match_id: str, moment: Moment) -> int | None:
         """Acts on every deadline of a match that has passed (ALL-02), and returns when the next one is due, ms, or None."""
@@ -254,8 +231,8 @@ class Matches:
         request_id: str,
         body: bytes,
         judge: Callable[[Session, int, Answer | None], Any],
-    ) -> tuple[int, Sequence[Placed], int]:
-        """Makes a change once, however often it is asked for under one request id; returns its version, entries and seat."""
+    ) -> tuple[Sequence[Placed], int]:
+        """Makes a change once, however often it is asked for under one request id; returns its entries and seat."""
         answer = answer_for(verb, caller.player, request_id, body)
         for _ in range(_JUDGED_AT_MOST):
             session = await self._sessions.load(match_id, answer)
@@ -264,9 +241,9 @@ class Matches:
                 version, fingerprint = session.answer
                 if fingerprint != answer.fingerprint:
                     raise Refused("REQUEST_ID_REUSED", "this request id came with another body before")
-                return version, await self._sessions.made_by(match_id, version), seat
+                return await self._sessions.made_by(match_id, version), seat
             if placed := await judge(session, seat, answer):
-                return session.version + 1, placed, seat
+                return placed, seat
             metrics.RACES.inc()
         raise Raced("RACED", "others kept moving first; try again")
 
@@ -287,7 +264,7 @@ class Matches:
             seat,
             after,
             step.state,
-            self._entries(step.events, len(session.table.seats)),
+            self._messages.entries(step.events, len(session.table.seats)),
             self._game.message("RecordedMove")(played=table_pb2.Played(seat=seat, by=by), move=self._game.codec.move_to_proto(move)),
             self._ranks(step.state),
             answer,
@@ -335,14 +312,14 @@ class Matches:
         table = msgspec.structs.replace(session.table, seats=seats)
         entries = [*entries]
         if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
-            entries.append(self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat_message(seat, after))))
+            entries.append(self._messages.seat_changed(seat, after))
         if ended:
             ending, ranks = ended
             outcome = Outcome(ending, tuple(ranks_with_resigned(ranks, [there.resigned for there in seats])))
             table = msgspec.structs.replace(table, outcome=outcome)
-            entries.append(self._platform_entry(final=True, match_finished=table_pb2.MatchFinished(outcome=_outcome(outcome))))
+            entries.append(self._messages.match_finished(outcome))
         entries[0] = msgspec.structs.replace(entries[0], act=act.SerializeToString())
-        settings = table_pb2.Settings.FromString(session.meta.settings)
+        settings = settings_of(session)
         table, latest = await self._timed(session.match_id, table, state, settings, acted=seat)
         days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
         placed = await self._sessions.commit(
@@ -384,90 +361,12 @@ class Matches:
         seats = tuple(msgspec.structs.replace(seat, due=due(n, seat)) for n, seat in enumerate(table.seats))
         return msgspec.structs.replace(table, seats=seats, credit=moment.credit), self._deadlines.latest(moment) if fresh else None
 
+    def _match(self, session: Session, viewer: int | None) -> Message:
+        return self._messages.match(session, viewer, self._deadlines.credit(session.match_id))
+
     def _ranks(self, state: Value) -> tuple[int, tuple[int, ...]] | None:
         ranks = self._game.rules.outcome(state)
         return None if ranks is None else (table_pb2.Outcome.COMPLETED, ranks)
-
-    def _entries(self, events: Iterable[Value], seats: int) -> list[Entry]:
-        """The game's events, as each viewer may know them."""
-        return [self._entry(event, seats) for event in events]
-
-    def _entry(self, event: Value, seats: int) -> Entry:
-        def seen_by(viewer: int | None) -> bytes:
-            return self._game.codec.event_to_proto(self._game.rules.redact(event, viewer)).SerializeToString(deterministic=True)
-
-        public = seen_by(None)
-        return Entry(public, {seat: seen for seat in range(seats) if (seen := seen_by(seat)) != public})
-
-    def _platform_entry(self, *, final: bool = False, **kind: Message) -> Entry:
-        return Entry(self._message("Event", **kind).SerializeToString(deterministic=True), final=final)
-
-    def _listed(self, seats: Sequence[table_pb2.SeatRequest]) -> tuple[Listed, ...]:
-        info = self._game.info
-        if not info.min_seats <= len(seats) <= info.max_seats:
-            raise Unreadable("seats", f"must be {info.min_seats} to {info.max_seats}")
-        for n, seat in enumerate(seats):
-            match seat.WhichOneof("occupant"):
-                case "player" if not _PLAYER_ID.fullmatch(seat.player):
-                    raise Unreadable(f"seats[{n}].player", "not a player's id")
-                case "player" if any(seat.player == other.player for other in seats[:n]):
-                    raise Unreadable(f"seats[{n}].player", "sits twice")
-                case "bot" if seat.bot != table_pb2.Bot.STANDARD:
-                    raise Unreadable(f"seats[{n}].bot", "must be STANDARD")
-                case None:
-                    raise Unreadable(f"seats[{n}]", "must be a player or a bot")
-            if len(seat.name) > 40:
-                raise Unreadable(f"seats[{n}].name", "must be at most 40 characters")
-        return tuple(Listed(seat.player, seat.bot, seat.name or ("Bot" if seat.bot else seat.player)) for seat in seats)
-
-    # Messages.
-
-    def _message(self, name: str, **fields: Any) -> Message:
-        message: Message = self._game.message(name)(**fields)
-        return message
-
-    def _match_message(self, session: Session, viewer: int | None) -> Message:
-        table = session.table
-        to_move = () if table.outcome else self._game.rules.to_move(session.state)
-        credit = self._deadlines.credit(session.match_id) - table.credit
-        clocks = [seat.due + max(credit, 0) for seat in table.seats if seat.due is not None and not seat.automatic]
-        return self._message(
-            "Match",
-            id=session.match_id,
-            game=self._game.id,
-            status=table_pb2.FINISHED if table.outcome else table_pb2.PLAYING,
-            version=session.version,
-            cursor=str(session.cursor),
-            seats=_seat_messages(table),
-            viewer_seat=viewer,
-            to_move=to_move,
-            deadline=_timestamp(min(clocks)) if clocks else None,
-            server_time=_timestamp(session.now),
-            commitment=commitment(session.meta.seed),
-            options=self._game.message("Options").FromString(session.meta.options),
-            settings=table_pb2.Settings.FromString(session.meta.settings),
-            view=self._game.codec.view_to_proto(self._game.rules.view(session.state, viewer)),
-            outcome=_outcome(table.outcome) if table.outcome else None,
-        )
-
-    def _event_message(self, match_id: str, placed: Placed, viewer: int | None) -> Message:
-        return self._message(
-            "MatchEvent",
-            match_id=match_id,
-            cursor=str(placed.cursor),
-            version=placed.cursor.version,
-            time=_timestamp(placed.time),
-            event=self._game.message("Event").FromString(placed.entry.seen_by(viewer)),
-        )
-
-    def _accepted(self, name: str, match_id: str, version: int, placed: Sequence[Placed], seat: int) -> Message:
-        events = [self._event_message(match_id, there, seat) for there in placed]
-        return self._message(name, match_id=match_id, version=version, cursor=str(placed[-1].cursor), events=events)
-
-    def _recorded(self, placed: Placed) -> Message:
-        recorded = self._game.message("RecordedMove").FromString(placed.entry.act)
-        recorded.played.time.CopyFrom(_timestamp(placed.time))
-        return recorded  # type: ignore[no-any-return]
 
 
 def _viewer(session: Session, caller: Caller) -> int | None:
@@ -475,7 +374,7 @@ def _viewer(session: Session, caller: Caller) -> int | None:
     for n, seat in enumerate(session.table.seats):
         if seat.player and seat.player == caller.player:
             return None if seat.resigned else n
-    if not table_pb2.Settings.FromString(session.meta.settings).spectators:
+    if not settings_of(session).spectators:
         raise Forbidden("NOT_A_PLAYER", "only its players may see this match")
     return None
 
@@ -491,49 +390,3 @@ def _seat(session: Session, caller: Caller) -> int:
         if seat.player and seat.player == caller.player:
             return n
     raise Forbidden("NOT_YOUR_SEAT", "you have no seat in this match")
-
-
-def _settings(asked: table_pb2.Settings) -> table_pb2.Settings:
-    """The platform's settings, defaults filled in."""
-    seconds = asked.move_seconds if asked.HasField("move_seconds") else _DEFAULT_MOVE_SECONDS
-    if not 0 <= seconds <= _MOST_MOVE_SECONDS:
-        raise Unreadable("settings.moveSeconds", f"must be 0 to {_MOST_MOVE_SECONDS}")
-    return table_pb2.Settings(
-        move_seconds=seconds, spectators=asked.spectators if asked.HasField("spectators") else True, rated=asked.rated
-    )
-
-
-def _read(reader: Callable[[Any], Value], message: Message, field: str) -> Value:
-    """Reads a game's value from the field of a request that holds it."""
-    try:
-        return reader(message)
-    except Unreadable as fault:
-        raise fault.within(field) from fault
-
-
-def _check_request_id(request_id: str) -> None:
-    if not _REQUEST_ID.fullmatch(request_id):
-        raise Unreadable("requestId", "must be at most 128 printable ASCII characters")
-
-
-def _timestamp(ms: int) -> Timestamp:
-    return Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
-
-
-def _outcome(outcome: Outcome) -> table_pb2.Outcome:
-    return outcome_message(outcome.ending, outcome.ranks)
-
-
-def _seat_messages(table: Table) -> list[table_pb2.Seat]:
-    return [_seat_message(n, seat) for n, seat in enumerate(table.seats)]
-
-
-def _seat_message(n: int, seat: Seat) -> table_pb2.Seat:
-    bot = table_pb2.Bot.Kind.Name(seat.bot)
-    return table_pb2.Seat(seat=n, player=seat.player, name=seat.name, bot=bot, resigned=seat.resigned, stand_in=seat.stand_in)
-
-
-def _seat_request(listed: Listed) -> table_pb2.SeatRequest:
-    if listed.bot:
-        return table_pb2.SeatRequest(bot=table_pb2.Bot.Kind.Name(listed.bot), name=listed.name)
-    return table_pb2.SeatRequest(player=listed.player, name=listed.name)

@@ -31,7 +31,7 @@ from redis.asyncio import Redis
 from deploy.local import ROOT
 from deploy.processes import LOCALHOST, Child, free_port
 from gloaming.table.v1 import table_pb2
-from services.kit import matches as kit_matches
+from services.kit import messages as kit_messages
 from services.kit import sessions as kit_sessions
 from services.kit.chance import Chance
 from services.kit.game import Game, Refusal, Value
@@ -175,7 +175,7 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         return Timestamp(seconds=1_000_000 + round((ms - first[0]) / 20_000))
 
     monkeypatch.setattr(kit_sessions, "secrets", SimpleNamespace(token_bytes=lambda size: next(marks).to_bytes(size, "big")))
-    monkeypatch.setattr(kit_matches, "_timestamp", timestamp)
+    monkeypatch.setattr(kit_messages, "_timestamp", timestamp)
     return restart
 
 
@@ -273,7 +273,7 @@ async def write(there: Table, storage: Storage, plan: Plan, state: Value) -> Non
         ),
         table=Seats(tuple(Seat(name(seat), name(seat)) for seat in range(plan.seats))),
         state=state,
-        entries=there.replicas[0]._matches._entries(plan.events, plan.seats),
+        entries=kit_messages.Messages(game).entries(plan.events, plan.seats),
         keep_seconds=600,
     )
 

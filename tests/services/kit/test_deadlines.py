@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import random
 import time
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -413,7 +412,7 @@ class World:
     LEASE_MS = 40
 
     def __init__(self, game: Game, storage: Storage, rng: random.Random) -> None:
-        self.match_id = f"match-{uuid.UUID(int=rng.getrandbits(128))}"
+        self.match_id = f"{game.id}-{rng.getrandbits(64):016x}"
         # A set of deadlines of its own.
         self.owner = f"game-{self.match_id}"
         self.rng = rng

@@ -16,8 +16,9 @@ from services.kit.errors import NotFound, Unavailable
 from services.kit.game import Game
 from services.kit.sessions import Answer, Entry, Listed, Meta, Outcome, Placed, Seat, Sessions, Table, answer_for, read_bell
 from services.kit.storage import Script, Storage
+from tests.harness import EVERY_GAME
 
-ID = "match-1"
+ID = f"{EVERY_GAME[0].id}-abcdefgh"
 TABLE = Table((Seat("ann", "Ann", due=5), Seat("", "Bot", bot=1)), credit=7)
 
 

@@ -1,0 +1,148 @@
+"""What clients are told, built for one viewer at a time: from the rules' `view`, and from events that the rules' `redact` made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from gloaming.table.v1 import table_pb2
+from services.kit.chance import commitment
+from services.kit.game import Game, Value, outcome_message
+from services.kit.sessions import Entry, Listed, Outcome, Placed, Seat, Session, Table
+
+
+class Messages:
+    """The messages of one game."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def make(self, name: str, **fields: Any) -> Message:
+        """A message of the game by its name."""
+        message: Message = self._game.message(name)(**fields)
+        return message
+
+    def match(self, session: Session, viewer: int | None, credit: int) -> Message:
+        """A match as a viewer may see it; `credit` is all that clocks have been credited with by now, ms."""
+        table = session.table
+        to_move = () if table.outcome else self._game.rules.to_move(session.state)
+        credited = max(0, credit - table.credit)
+        clocks = [seat.due + credited for seat in table.seats if seat.due is not None and not seat.automatic]
+        return self.make(
+            "Match",
+            id=session.match_id,
+            game=self._game.id,
+            status=table_pb2.FINISHED if table.outcome else table_pb2.PLAYING,
+            version=session.version,
+            cursor=str(session.cursor),
+            seats=_seats(table),
+            viewer_seat=viewer,
+            to_move=to_move,
+            deadline=_timestamp(min(clocks)) if clocks else None,
+            server_time=_timestamp(session.now),
+            commitment=commitment(session.meta.seed),
+            options=self._options(session),
+            settings=settings_of(session),
+            view=self._game.codec.view_to_proto(self._game.rules.view(session.state, viewer)),
+            outcome=_outcome(table.outcome) if table.outcome else None,
+        )
+
+    def event(self, match_id: str, placed: Placed, viewer: int | None) -> Message:
+        """An event at its place, as a viewer may know it."""
+        return self.make(
+            "MatchEvent",
+            match_id=match_id,
+            cursor=str(placed.cursor),
+            version=placed.cursor.version,
+            time=_timestamp(placed.time),
+            event=self._game.message("Event").FromString(placed.entry.seen_by(viewer)),
+        )
+
+    def accepted(self, name: str, match_id: str, placed: Sequence[Placed], seat: int) -> Message:
+        """What a seat gets for what it did: the version that it made, and what came of it."""
+        events = [self.event(match_id, there, seat) for there in placed]
+        last = placed[-1].cursor
+        return self.make(name, match_id=match_id, version=last.version, cursor=str(last), events=events)
+
+    def record(self, session: Session, outcome: Outcome, placed: Sequence[Placed]) -> Message:
+        """The record of a finished match from all of its events, seed included (ALL-03)."""
+        view = self._game.codec.view_to_proto(self._game.rules.view(session.state, None))
+        return self.make(
+            "Record",
+            match_id=session.match_id,
+            game=self._game.id,
+            seed=session.meta.seed.hex(),
+            commitment=commitment(session.meta.seed),
+            options=self._options(session),
+            settings=settings_of(session),
+            order=session.meta.order,
+            listed=[_seat_request(listed) for listed in session.meta.listed],
+            seats=_seats(session.table),
+            create_time=_timestamp(placed[0].time),
+            moves=[self._recorded(there) for there in placed if there.entry.act],
+            outcome=_outcome(outcome),
+            scores=getattr(view, "scores", ()),
+        )
+
+    def entries(self, events: Iterable[Value], seats: int) -> list[Entry]:
+        """The game's events for the stream, as each viewer may know them."""
+        return [self._entry(event, seats) for event in events]
+
+    def seat_changed(self, seat: int, after: Seat) -> Entry:
+        """A seat changed hands."""
+        return self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat(seat, after)))
+
+    def match_finished(self, outcome: Outcome) -> Entry:
+        """The match ended."""
+        return self._platform_entry(final=True, match_finished=table_pb2.MatchFinished(outcome=_outcome(outcome)))
+
+    def _entry(self, event: Value, seats: int) -> Entry:
+        def seen_by(viewer: int | None) -> bytes:
+            return self._game.codec.event_to_proto(self._game.rules.redact(event, viewer)).SerializeToString(deterministic=True)
+
+        public = seen_by(None)
+        return Entry(public, {seat: seen for seat in range(seats) if (seen := seen_by(seat)) != public})
+
+    def _platform_entry(self, *, final: bool = False, **kind: Message) -> Entry:
+        return Entry(self.make("Event", **kind).SerializeToString(deterministic=True), final=final)
+
+    def _recorded(self, placed: Placed) -> Message:
+        recorded: Any = self._game.message("RecordedMove").FromString(placed.entry.act)
+        recorded.played.time.CopyFrom(_timestamp(placed.time))
+        done: Message = recorded
+        return done
+
+    def _options(self, session: Session) -> Message:
+        options: Message = self._game.message("Options").FromString(session.meta.options)
+        return options
+
+
+def settings_of(session: Session) -> table_pb2.Settings:
+    """The platform's settings of a match."""
+    return table_pb2.Settings.FromString(session.meta.settings)
+
+
+def _timestamp(ms: int) -> Timestamp:
+    return Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+
+
+def _outcome(outcome: Outcome) -> table_pb2.Outcome:
+    return outcome_message(outcome.ending, outcome.ranks)
+
+
+def _seats(table: Table) -> list[table_pb2.Seat]:
+    return [_seat(n, seat) for n, seat in enumerate(table.seats)]
+
+
+def _seat(n: int, seat: Seat) -> table_pb2.Seat:
+    bot = table_pb2.Bot.Kind.Name(seat.bot)
+    return table_pb2.Seat(seat=n, player=seat.player, name=seat.name, bot=bot, resigned=seat.resigned, stand_in=seat.stand_in)
+
+
+def _seat_request(listed: Listed) -> table_pb2.SeatRequest:
+    if listed.bot:
+        return table_pb2.SeatRequest(bot=table_pb2.Bot.Kind.Name(listed.bot), name=listed.name)
+    return table_pb2.SeatRequest(player=listed.player, name=listed.name)
