@@ -1,0 +1,1 @@
+"""Clans and Glory, for 2 to 4 players."""

@@ -1,0 +1,1 @@
+"""Dark Is the Night, for 2 players."""

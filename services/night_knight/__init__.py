@@ -1,0 +1,1 @@
+"""Night Knight, for 3 to 6 players, in real time."""
