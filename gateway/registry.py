@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from gloaming.clans_and_glory.v1 import clans_and_glory_pb2
 from gloaming.dark_is_the_night.v1 import dark_is_the_night_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
+from gloaming.night_knight.v1 import night_knight_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.errors import NotFound
 
@@ -22,6 +23,7 @@ _MODULES: tuple[ModuleType, ...] = (
     night_clan_pb2,
     clans_and_glory_pb2,
     dark_is_the_night_pb2,
+    night_knight_pb2,
 )
 
 _MATCH_ID = re.compile(r"([a-z_]+)-[a-z0-9]{8,40}")

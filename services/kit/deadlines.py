@@ -21,7 +21,7 @@ import structlog
 
 from services.kit import metrics
 from services.kit.errors import Error, NotFound
-from services.kit.storage import Script, Storage
+from services.kit.storage import Argument, Script, Storage
 
 _LUA = Path(__file__).parent / "lua"
 _SCHEDULE, _CLAIM, _SETTLE = Script(_LUA / "schedule.lua"), Script(_LUA / "claim.lua"), Script(_LUA / "settle.lua")
@@ -64,14 +64,18 @@ class Deadlines:
         self._credit = [0] * pace.deadline_shards
         self._waking = [0] * pace.deadline_shards
 
-    async def schedule(self, match_id: str, delay_ms: int) -> Moment:
-        """Makes sure that the match is woken in `delay_ms` or earlier, and returns the moment of scheduling."""
+    async def schedule(self, match_id: str, delay_ms: int, kept: int | None = None) -> Moment:
+        """Makes sure that the match is woken in `delay_ms` or earlier, and returns the moment of scheduling.
+
+        Args:
+            kept: the earliest deadline, ms, that the match had before and keeps: whoever claimed it may have put it off by a lease.
+        """
         shard = self._shard(match_id)
-        now, credit = await self._storage.run(_SCHEDULE, self._keys(shard), [match_id, delay_ms, self._pace.outage_ms])
+        arguments: list[Argument] = [match_id, delay_ms, self._pace.outage_ms, "" if kept is None else kept]
+        now, credit = await self._storage.run(_SCHEDULE, self._keys(shard), arguments)
         self._credit[shard] = credit
-        # This replica wakes for what it scheduled itself, so that nobody waits for the next sweep; which is in time for all the rest.
-        if delay_ms < self._pace.sweep_ms:
-            asyncio.get_running_loop().call_later(delay_ms / 1000, self._sooner[shard].set)
+        delay_ms = delay_ms if kept is None else max(0, min(delay_ms, kept - now))
+        self._sweep_in(shard, delay_ms)
         return Moment(now, credit)
 
     def latest(self, scheduled: Moment) -> int:
@@ -129,6 +133,8 @@ class Deadlines:
             if scheduled and (due is None or due >= claimed):
                 return  # The commit may be still to come: the lease ends, and the wake-up comes again.
             await self._storage.run(_SETTLE, self._keys(shard)[:1], [match_id, claimed, "" if due is None else due])
+            if due is not None:
+                self._sweep_in(shard, due - moment.now)
         except Error as fault:
             log.warning("deadline_failed", match_id=match_id, reason=fault.reason)  # The same.
         except Exception:
@@ -137,6 +143,11 @@ class Deadlines:
             self._waking[shard] -= 1
             if self._waking[shard] == _AT_ONCE // 2:
                 self._sooner[shard].set()
+
+    def _sweep_in(self, shard: int, delay_ms: int) -> None:
+        """Sweeps again in so many ms: for what this replica set itself nobody waits until the next sweep, which is in time for the rest."""
+        if delay_ms < self._pace.sweep_ms:
+            asyncio.get_running_loop().call_later(delay_ms / 1000, self._sooner[shard].set)
 
     def _shard(self, match_id: str) -> int:
         return zlib.crc32(match_id.encode()) % self._pace.deadline_shards

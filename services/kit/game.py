@@ -7,17 +7,18 @@ checks it where a game fills its `Game`.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import Chance
+from services.kit.storage import Script
 
 Value: TypeAlias = Any
 
@@ -106,6 +107,72 @@ class Bot(Protocol):
         """Picks one of the moves from what the seat may know alone."""
 
 
+class Window(Protocol):
+    """A window of time in a match."""
+
+    @property
+    def number(self) -> int:
+        """Its number in the match: another window has another one."""
+
+    @property
+    def ms(self) -> int:
+        """How long it lasts, in ms from its beginning."""
+
+
+class OpenRound(NamedTuple):
+    """A round that reactions race for: its number, the pillows in the middle, and how many seats may react."""
+
+    number: int
+    pillows: int
+    waiting: int
+
+
+class Reactions(Protocol):
+    """How a game's reactions are ordered: by a script, one at a time, without a commit for each; the rules catch up with what it decided.
+
+    The script's KEYS are the match's (see `sessions`): match, events, answers, bell, round. Its ARGV are the round's number, the seat, what
+    `request` gives, then the mark, the move for the record, the answer's field and its fingerprint. It returns {1, version, n, time in ms,
+    the entry} or {0, reason}.
+    """
+
+    script: Script
+
+    def is_reaction(self, move: Value, /) -> bool:
+        """Whether a move is one."""
+
+    def open(self, state: Value, /) -> OpenRound | None:
+        """The round that is open for reactions in a state."""
+
+    def known(self, state: Value, /) -> int:
+        """How many reactions of the present round a state has taken in already."""
+
+    def number(self, state: Value, /) -> int:
+        """The number of the present round."""
+
+    def request(self, seat: int, move: Value, /) -> tuple[int, bytes]:
+        """What the script decides on: the kind of action, and the event but for what the script adds to it."""
+
+    def received(self, move: Value, ms: int, /) -> Value:
+        """The move with the time since the reveal at which the server had it."""
+
+
+@dataclass(frozen=True)
+class RealTime:
+    """What a game adds whose moves race each other in windows of time.
+
+    Args:
+        window: the present window of a state; None when the match is finished.
+        on_timeout: what the end of the present window gives.
+        think_ms: how long the bot takes to react, from what its seat may know; None while it has nothing to do.
+        reactions: how reactions are ordered.
+    """
+
+    window: Callable[[Value], Window | None]
+    on_timeout: Callable[[Value, Any], Step]
+    think_ms: Callable[[Value, int, random.Random], int | None]
+    reactions: Reactions
+
+
 @dataclass(frozen=True)
 class Game:
     """A game, to the kit.
@@ -116,6 +183,7 @@ class Game:
         codec: between rules and protobuf.
         bot: its standard bot.
         schema: the number of the state's layout in storage. Raise it when the layout changes, and keep reading the old ones.
+        real_time: what it adds if its moves race each other.
     """
 
     proto: ModuleType
@@ -123,6 +191,7 @@ class Game:
     codec: Codec
     bot: Bot
     schema: int
+    real_time: RealTime | None = None
 
     @cached_property
     def service(self) -> ServiceDescriptor:
@@ -157,7 +226,8 @@ def seating(order: int, count: int, chance: Chance) -> tuple[int, ...]:
 def ranks_with_resigned(ranks: Sequence[int], resigned: Sequence[bool]) -> list[int]:
     """Ranks with every seat that resigned behind all others (ALL-01); order among the rest stays, gaps close up."""
     keys = [(gone, rank if not gone else 0) for rank, gone in zip(ranks, resigned, strict=True)]
-    return [1 + sum(other < key for other in keys) for key in keys]
+    best = min(ranks)  # above 1 where nobody wins
+    return [best + sum(other < key for other in keys) for key in keys]
 
 
 def outcome_message(ending: int, ranks: Sequence[int]) -> table_pb2.Outcome:

@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,10 +22,10 @@ from services.kit.chance import Chance, new_seed
 from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines, Moment
 from services.kit.errors import Forbidden, Raced, Refused, Unreadable
-from services.kit.game import Game, Refusal, Value, ranks_with_resigned, seating
+from services.kit.game import Game, Reactions, Refusal, Value, ranks_with_resigned, seating
 from services.kit.identity import Caller, Identity
 from services.kit.messages import Messages, settings_of
-from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Seat, Session, Sessions, Table, answer_for
+from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Seat, Session, Sessions, Table, Window, answer_for
 from services.kit.settings import ServiceSettings
 from services.kit.storage import Storage
 
@@ -38,9 +39,13 @@ _READ_AT_ONCE = 100
 _REPLAYED_AT_MOST = 500
 # A watcher that hears nothing for so long looks at the stream, and at its own token.
 _HEARTBEAT_SECONDS = 15.0
+# A watcher who may see what others may not is sent nothing on a look at the token that is older than this.
+_TRUSTED_SECONDS = 1.0
 _DAY = 86_400
 
 By = table_pb2.Played.By
+# Among the deadlines of seats, the one of the window.
+_NO_SEAT = -1
 
 
 class Matches:
@@ -105,16 +110,16 @@ class Matches:
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
-        return self._match(await self._sessions.load(request.match_id), None)
+        return self._match(await self._load(request.match_id), None)
 
     async def get(self, match_id: str, caller: Caller) -> Message:
         """Returns the match as the caller may see it."""
-        session = await self._sessions.load(match_id)
+        session = await self._load(match_id)
         return self._match(session, _viewer(session, caller))
 
     async def moves(self, match_id: str, caller: Caller) -> Message:
         """Lists the caller's legal moves."""
-        session = await self._sessions.load(match_id)
+        session = await self._load(match_id)
         seat = _seat(session, caller)
         legal = () if session.table.seats[seat].resigned else self._game.rules.legal(session.state, seat)
         moves = [self._game.codec.move_to_proto(move) for move in legal]
@@ -145,7 +150,7 @@ class Matches:
         """Lists a page of events."""
         size = requests.page_size(request.page_size)
         after = Cursor.parse(request.after_cursor) if request.after_cursor else cursor.BEGINNING
-        session = await self._sessions.load(request.match_id)
+        session = await self._load(request.match_id)
         viewer = _viewer(session, caller)
         if not await self._sessions.fits(request.match_id, after):
             snapshot = self._match(session, viewer)
@@ -163,15 +168,18 @@ class Matches:
         """Streams the match: from a cursor that fits, every event after it; else a snapshot and every event after that."""
         match_id = request.match_id
         after = Cursor.parse(request.after_cursor) if request.after_cursor else None
-        viewer = _viewer(await self._sessions.load(match_id), caller)
+        viewer = _viewer(await self._load(match_id), caller)
         async with self._bells.listen(self._sessions.bell(match_id)) as listener:
             bell: Bell | None = None
             certain = False
             checked = time.monotonic()
             while True:
+                if time.monotonic() - checked > (_HEARTBEAT_SECONDS if viewer is None else _TRUSTED_SECONDS):
+                    await self._identity.recheck(caller)
+                    checked = time.monotonic()
                 if not certain:
                     # At first, and whenever bells may have been lost: with a failover of the storage, so may events that were sent already.
-                    session = await self._sessions.load(match_id)
+                    session = await self._load(match_id)
                     viewer = _viewer(session, caller)
                     behind = session.version - after.version if after else 0
                     if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
@@ -188,16 +196,13 @@ class Matches:
                         viewer = None
                 if found[-1].entry.final if found else session.table.outcome:
                     return
-                if time.monotonic() - checked > _HEARTBEAT_SECONDS:
-                    await self._identity.recheck(caller)
-                    checked = time.monotonic()
                 more = not follows_on and len(found) == _READ_AT_ONCE
                 bell = None if more else await listener.next(_HEARTBEAT_SECONDS)
                 certain = more or bell is not None
 
     async def record(self, match_id: str, caller: Caller) -> Message:
         """Returns the record of a finished match, its seed included (ALL-03)."""
-        session = await self._sessions.load(match_id)
+        session = await self._load(match_id)
         _viewer(session, caller)
         if not session.table.outcome:
             raise Refused("MATCH_NOT_FINISHED", "a match has a record once it is finished")
@@ -207,15 +212,22 @@ class Matches:
     async def wake(self, match_id: str, moment: Moment) -> int | None:
         """Acts on every deadline of a match that has passed (ALL-02), and returns when the next one is due, ms, or None."""
         while True:
-            session = await self._sessions.load(match_id)
+            session = await self._load(match_id)
             credit = moment.credit - session.table.credit
-            dues = {n: seat.due + credit for n, seat in enumerate(session.table.seats) if seat.due is not None}
+            # In real time a seat may have reacted since the commit that set when it is due.
+            to_move = self._game.rules.to_move(session.state)
+            dues = {n: seat.due + credit for n, seat in enumerate(session.table.seats) if seat.due is not None and n in to_move}
+            if session.table.window:
+                dues[_NO_SEAT] = session.table.window.due + credit
             if session.table.outcome or not dues:
                 return None
             seat = min(dues, key=dues.__getitem__)
             # Clocks have run until that moment: what came after may yet turn out to be an outage.
             if dues[seat] > moment.now:
                 return dues[seat]
+            if seat == _NO_SEAT:
+                await self._end_window(session)
+                continue
             by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
             view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
             if await self._play(session, seat, self._game.bot.choose(view, seat, moves, self._rng), by) and by == By.CLOCK:
@@ -235,13 +247,12 @@ class Matches:
         """Makes a change once, however often it is asked for under one request id; returns its entries and seat."""
         answer = answer_for(verb, caller.player, request_id, body)
         for _ in range(_JUDGED_AT_MOST):
-            session = await self._sessions.load(match_id, answer)
+            session = await self._load(match_id, answer)
             seat = _seat(session, caller)
             if answer and session.answer:
-                version, fingerprint = session.answer
-                if fingerprint != answer.fingerprint:
+                if session.answer.fingerprint != answer.fingerprint:
                     raise Refused("REQUEST_ID_REUSED", "this request id came with another body before")
-                return await self._sessions.made_by(match_id, version), seat
+                return await self._sessions.made_by(match_id, session.answer), seat
             if placed := await judge(session, seat, answer):
                 return placed, seat
             metrics.RACES.inc()
@@ -256,6 +267,11 @@ class Matches:
         step = self._game.rules.apply(session.state, seat, move, Chance(session.meta.seed))
         if isinstance(step, Refusal):
             raise Refused(str(step.reason), step.detail)
+        act = self._messages.make(
+            "RecordedMove", played=table_pb2.Played(seat=seat, by=by), move=self._game.codec.move_to_proto(move)
+        ).SerializeToString()
+        if self._game.real_time and self._game.real_time.reactions.is_reaction(move):
+            return await self._react(session, self._game.real_time.reactions, seat, move, act, by, answer)
         before = session.table.seats[seat]
         timeouts = before.timeouts + 1 if by == By.CLOCK else before.timeouts if by == By.BOT else 0
         after = msgspec.structs.replace(before, timeouts=timeouts, stand_in=by != By.PLAYER and timeouts >= _TIMEOUTS_TO_STAND_IN)
@@ -265,7 +281,7 @@ class Matches:
             after,
             step.state,
             self._messages.entries(step.events, len(session.table.seats)),
-            self._game.message("RecordedMove")(played=table_pb2.Played(seat=seat, by=by), move=self._game.codec.move_to_proto(move)),
+            act,
             self._ranks(step.state),
             answer,
         )
@@ -281,9 +297,9 @@ class Matches:
         if before.resigned:
             raise Refused("ALREADY_RESIGNED", "the seat has resigned")
         of_two = len(session.table.seats) == 2
-        act = self._game.message("RecordedMove")(
-            played=table_pb2.Played(seat=seat, by=By.PLAYER), resignation=self._game.message("Resignation")()
-        )
+        act = self._messages.make(
+            "RecordedMove", played=table_pb2.Played(seat=seat, by=By.PLAYER), resignation=self._messages.make("Resignation")
+        ).SerializeToString()
         return await self._commit(
             session,
             seat,
@@ -295,30 +311,93 @@ class Matches:
             answer,
         )
 
+    # Real time.
+
+    async def _load(self, match_id: str, answer: Answer | None = None) -> Session:
+        """Reads a match, its reactions taken in; where they have closed the round, that is committed first."""
+        while True:
+            session = await self._sessions.load(match_id, answer)
+            if not self._game.real_time or session.table.outcome:
+                return session
+            session, events = self._taken_in(session, self._game.real_time.reactions)
+            if not events:
+                return session
+            entries = self._messages.entries(events, len(session.table.seats))
+            await self._commit(session, None, None, session.state, entries, b"", self._ranks(session.state), None)
+
+    def _taken_in(self, session: Session, reactions: Reactions) -> tuple[Session, list[Value]]:
+        """A session whose state holds every reaction that was ordered since its commit, and what they led to beside themselves."""
+        state, events = session.state, []
+        if session.round.number == reactions.number(state):
+            for recorded in session.round.reactions[reactions.known(state) :]:
+                done = self._game.message("RecordedMove").FromString(recorded.act)
+                move = reactions.received(self._game.codec.move_from_proto(done.move), recorded.received)
+                step = self._game.rules.apply(state, done.played.seat, move, Chance(session.meta.seed))
+                if isinstance(step, Refusal):
+                    break  # The round before it ended the match: there is nothing left to be late for.
+                state = step.state
+                events += step.events[1:]
+        return replace(session, state=state), events
+
+    async def _react(
+        self, session: Session, reactions: Reactions, seat: int, move: Value, act: bytes, by: table_pb2.Played.By, answer: Answer | None
+    ) -> Sequence[Placed] | None:
+        """Has a reaction ordered; None if its round closed, or the seat reacted, meanwhile."""
+        number, (action, event) = reactions.number(session.state), reactions.request(seat, move)
+        placed = await self._sessions.react(reactions.script, session.match_id, number, seat, action, event, act, answer)
+        if placed is None:
+            return None
+        metrics.MOVES.labels(By.Name(by).lower()).inc()
+        # Closes the round, if that was what it waited for.
+        await self._load(session.match_id)
+        return [placed]
+
+    async def _end_window(self, session: Session) -> None:
+        """Commits what the end of the present window gives; or nothing, if a commit or a reaction came first."""
+        assert self._game.real_time
+        step = self._game.real_time.on_timeout(session.state, Chance(session.meta.seed))
+        act = self._messages.make("RecordedMove", played=table_pb2.Played(by=By.CLOCK), window_ended=self._messages.make("WindowEnded"))
+        entries = self._messages.entries(step.events, len(session.table.seats))
+        await self._commit(session, None, None, step.state, entries, act.SerializeToString(), self._ranks(step.state), None)
+
+    def _round(self, before: Value, after: Value) -> str:
+        """What a commit does to the round: opens one, seals it for those who come too late, ends that too, or leaves it."""
+        if not self._game.real_time:
+            return ""
+        reactions = self._game.real_time.reactions
+        was, opens = reactions.open(before), reactions.open(after)
+        if opens and not was:
+            return " ".join(map(str, opens))
+        if reactions.number(before) != reactions.number(after):
+            return "end"
+        return "seal" if was and not opens else ""
+
     async def _commit(
         self,
         session: Session,
-        seat: int,
-        after: Seat,
+        seat: int | None,
+        after: Seat | None,
         state: Value,
         entries: list[Entry],
-        act: Message,
+        act: bytes,
         ended: tuple[int, Sequence[int]] | None,
         answer: Answer | None,
     ) -> Sequence[Placed] | None:
-        """Commits what a seat did: its events, then what changed at the table, then the end."""
-        before = session.table.seats[seat]
-        seats = tuple(after if n == seat else other for n, other in enumerate(session.table.seats))
-        table = msgspec.structs.replace(session.table, seats=seats)
+        """Commits what a seat, or the clock, did: its events, then what changed at the table, then the end."""
+        seats = session.table.seats
         entries = [*entries]
-        if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
-            entries.append(self._messages.seat_changed(seat, after))
+        if seat is not None and after is not None:
+            before = seats[seat]
+            seats = (*seats[:seat], after, *seats[seat + 1 :])
+            if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
+                entries.append(self._messages.seat_changed(seat, after))
+        table = msgspec.structs.replace(session.table, seats=seats)
         if ended:
             ending, ranks = ended
             outcome = Outcome(ending, tuple(ranks_with_resigned(ranks, [there.resigned for there in seats])))
             table = msgspec.structs.replace(table, outcome=outcome)
             entries.append(self._messages.match_finished(outcome))
-        entries[0] = msgspec.structs.replace(entries[0], act=act.SerializeToString())
+        entries[0] = msgspec.structs.replace(entries[0], act=act)
         settings = settings_of(session)
         table, latest = await self._timed(session.match_id, table, state, settings, acted=seat)
         days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
@@ -330,6 +409,8 @@ class Matches:
             entries=entries,
             keep_seconds=days * _DAY,
             latest=latest,
+            reactions=len(session.round.reactions),
+            round_="end" if ended else self._round(session.stored, state),
             answer=answer,
         )
         if placed and ended:
@@ -344,22 +425,41 @@ class Matches:
         Returns:
             The table, and the last moment for that commit, if it needs one.
         """
-        to_move = () if table.outcome else self._game.rules.to_move(state)
-        fresh = {
-            n: self._settings.bot_delay_ms if seat.automatic else settings.move_seconds * 1000
-            for n, seat in enumerate(table.seats)
-            if n in to_move and (n == acted or seat.due is None) and (seat.automatic or settings.move_seconds)
-        }
-        moment = await self._deadlines.schedule(match_id, min(fresh.values())) if fresh else Moment(0, table.credit)
-        credit = moment.credit - table.credit
+        delays = {} if table.outcome else {n: self._delay_ms(state, n, seat, settings) for n, seat in enumerate(table.seats)}
+        timed = {n: delay for n, delay in delays.items() if delay is not None}
+        fresh = {n: delay for n, delay in timed.items() if n == acted or table.seats[n].due is None}
+        window = self._game.real_time.window(state) if self._game.real_time and not table.outcome else None
+        if window and (table.window is None or table.window.number != window.number):
+            fresh[_NO_SEAT] = window.ms
+        kept = [seat.due for n, seat in enumerate(table.seats) if n in timed and n not in fresh and seat.due is not None]
+        if window and table.window and _NO_SEAT not in fresh:
+            kept.append(table.window.due)
+        moment = Moment(0, table.credit)
+        if fresh:
+            moment = await self._deadlines.schedule(match_id, min(fresh.values()), min(kept, default=None))
 
-        def due(n: int, seat: Seat) -> int | None:
+        def due(n: int, before: int | None) -> int | None:
             if n in fresh:
                 return moment.now + fresh[n]
-            return seat.due + credit if n in to_move and seat.due is not None else None
+            return before + moment.credit - table.credit if before is not None else None
 
-        seats = tuple(msgspec.structs.replace(seat, due=due(n, seat)) for n, seat in enumerate(table.seats))
-        return msgspec.structs.replace(table, seats=seats, credit=moment.credit), self._deadlines.latest(moment) if fresh else None
+        seats = tuple(msgspec.structs.replace(seat, due=due(n, seat.due) if n in timed else None) for n, seat in enumerate(table.seats))
+        ends = due(_NO_SEAT, table.window.due if table.window else None)
+        table = msgspec.structs.replace(
+            table, seats=seats, credit=moment.credit, window=Window(window.number, ends) if window and ends is not None else None
+        )
+        return table, self._deadlines.latest(moment) if fresh else None
+
+    def _delay_ms(self, state: Value, n: int, seat: Seat, settings: table_pb2.Settings) -> int | None:
+        """How long a seat has, or its bot takes, for a move now; None where no clock runs."""
+        if n not in self._game.rules.to_move(state):
+            return None
+        if self._game.real_time:
+            # Windows of time are everybody's clock.
+            return self._game.real_time.think_ms(self._game.rules.view(state, n), n, self._rng) if seat.automatic else None
+        if seat.automatic:
+            return self._settings.bot_delay_ms
+        return settings.move_seconds * 1000 or None
 
     def _match(self, session: Session, viewer: int | None) -> Message:
         return self._messages.match(session, viewer, self._deadlines.credit(session.match_id))

@@ -31,6 +31,9 @@ class Messages:
         to_move = () if table.outcome else self._game.rules.to_move(session.state)
         credited = max(0, credit - table.credit)
         clocks = [seat.due + credited for seat in table.seats if seat.due is not None and not seat.automatic]
+        view: Any = self._game.codec.view_to_proto(self._game.rules.view(session.state, viewer))
+        if table.window:
+            view.phase_end_time.CopyFrom(_timestamp(table.window.due + credited))
         return self.make(
             "Match",
             id=session.match_id,
@@ -46,7 +49,7 @@ class Messages:
             commitment=commitment(session.meta.seed),
             options=self._options(session),
             settings=settings_of(session),
-            view=self._game.codec.view_to_proto(self._game.rules.view(session.state, viewer)),
+            view=view,
             outcome=_outcome(table.outcome) if table.outcome else None,
         )
 

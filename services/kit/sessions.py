@@ -3,6 +3,9 @@
 A match is three keys in one slot, `<game>:{<match id>}:…`: `match` (a hash: version, meta, table, state), `events` (a stream, ids
 `version-n`) and `answers` (a hash by player and request id). Every change goes through `commit`, which compares the version. The stream
 is the truth of what happened; the bell rung with each commit only says that there is more of it.
+
+A match in real time has a fourth, `round` (a hash: the round that is open, the pillows left, who reacted). There `react` orders reactions
+one at a time between two commits; a commit also compares how many it has taken in, so that none falls between.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -86,12 +89,20 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     ranks: tuple[int, ...]
 
 
+class Window(msgspec.Struct, frozen=True, array_like=True):
+    """A window of time of a match in real time: its number, and when it ends, ms, credit up to the table's `credit` included."""
+
+    number: int
+    due: int
+
+
 class Table(msgspec.Struct, frozen=True, array_like=True):
-    """What the platform keeps beside the state: seats, the credit (ms) that their dues include, the outcome once there is one."""
+    """What the platform keeps beside the state: seats, the credit (ms) that dues include, the outcome, and the window in real time."""
 
     seats: tuple[Seat, ...]
     credit: int = 0
     outcome: Outcome | None = None
+    window: Window | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -131,6 +142,30 @@ class Bell:
     placed: tuple[Placed, ...]
 
 
+class Answered(NamedTuple):
+    """What a request made: the entries first to last of a version; and the fingerprint of its body."""
+
+    version: int
+    first: int
+    last: int
+    fingerprint: str
+
+
+class Recorded(NamedTuple):
+    """A reaction as it was ordered: ms since the reveal at which it came, and the RecordedMove."""
+
+    received: int
+    act: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round as stored: its number, and its reactions in order."""
+
+    number: int = 0
+    reactions: tuple[Recorded, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A match as loaded.
@@ -138,20 +173,25 @@ class Session:
     Args:
         match_id: its id.
         now: the storage's time, ms.
-        answer: the version that the request made when it was first tried, and the fingerprint of its body; None if it is new.
+        answer: what the request got when it was first tried; None if it is new.
         version: the version; the match has been created at 1.
         cursor: the place of the newest event.
-        meta, table, state: what is stored.
+        meta, table: what is stored.
+        state: the state, in real time with the reactions taken in that were ordered since the commit.
+        stored: the state as committed.
+        round: the round of a match in real time.
     """
 
     match_id: str
     now: int
-    answer: tuple[int, str] | None
+    answer: Answered | None
     version: int
     cursor: Cursor
     meta: Meta
     table: Table
     state: Value
+    stored: Value
+    round: Round
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +201,9 @@ class Answer:
     field: str
     fingerprint: str
 
+
+# In the order in which the scripts take them.
+_KEYS = ("match", "events", "answers", "bell", "round")
 
 _entry = msgspec.msgpack.Decoder(Entry)
 _meta = msgspec.msgpack.Decoder(Meta)
@@ -193,10 +236,12 @@ class Sessions:
         """
         if not self.is_match_id(match_id):
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
-        keys = [self._key(match_id, "match"), self._key(match_id, "answers")]
-        now, answered, version, last, mark, meta, table, state = await self._storage.run(_LOAD, keys, [answer.field if answer else ""])
+        keys = [self._key(match_id, what) for what in (("match", "answers", "round") if self._game.real_time else ("match", "answers"))]
+        answer_field = answer.field if answer else ""
+        now, answered, round_, version, last, mark, meta, table, state = await self._storage.run(_LOAD, keys, [answer_field])
         if version is None:
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
+        committed = self._state.decode(state)
         return Session(
             match_id=match_id,
             now=now,
@@ -205,7 +250,9 @@ class Sessions:
             cursor=Cursor(int(version), int(last), mark),
             meta=self._readable(_meta.decode(meta)),
             table=_table.decode(table),
-            state=self._state.decode(state),
+            state=committed,
+            stored=committed,
+            round=_round(dict(zip(round_[::2], round_[1::2], strict=True))),
         )
 
     async def commit(
@@ -218,6 +265,8 @@ class Sessions:
         entries: Sequence[Entry],
         keep_seconds: float,
         latest: int | None = None,
+        reactions: int = 0,
+        round_: str = "",
         meta: Meta | None = None,
         answer: Answer | None = None,
     ) -> tuple[Placed, ...] | None:
@@ -225,15 +274,17 @@ class Sessions:
 
         Args:
             latest: the last moment, ms, at which the wake-up that was scheduled for this commit is sure to see it.
+            reactions: how many reactions of the round were judged with it.
+            round_: what it does to the round, as commit.lua has it.
 
         Returns:
-            The entries at their places, or None if another commit came first: then nothing changed.
+            The entries at their places, or None if another commit or a reaction came first: then nothing changed.
 
         Raises:
             Unavailable: it took longer than until `latest`, and nothing changed; or STORAGE_UNAVAILABLE as always.
         """
         mark = secrets.token_bytes(cursor.MARK_BYTES)
-        keys = [self._key(match_id, what) for what in ("match", "events", "answers", "bell")]
+        keys = [self._key(match_id, what) for what in _KEYS]
         arguments: list[Argument] = [
             judged,
             mark,
@@ -243,7 +294,9 @@ class Sessions:
             msgspec.msgpack.encode(table),
             msgspec.msgpack.encode(state),
             answer.field if answer else "",
-            f"{judged + 1} {answer.fingerprint}" if answer else "",
+            f"{judged + 1} 0 {len(entries) - 1} {answer.fingerprint}" if answer else "",
+            reactions,
+            round_,
             *map(msgspec.msgpack.encode, entries),
         ]
         done, time = await self._storage.run(_COMMIT, keys, arguments)
@@ -255,9 +308,22 @@ class Sessions:
         """Reads the entries, at most so many, after a place, in order."""
         return await self._range(match_id, f"({after.entry}" if after != cursor.BEGINNING else "-", "+", most)
 
-    async def made_by(self, match_id: str, version: int) -> list[Placed]:
-        """Reads the entries of one version."""
-        return await self._range(match_id, str(version), str(version), None)
+    async def react(
+        self, script: Script, match_id: str, number: int, seat: int, action: int, event: bytes, act: bytes, answer: Answer | None
+    ) -> Placed | None:
+        """Has a reaction ordered; None if its round is over, or the seat has reacted: then nothing changed."""
+        mark = secrets.token_bytes(cursor.MARK_BYTES)
+        kept = (answer.field, answer.fingerprint) if answer else ("", "")
+        keys = [self._key(match_id, what) for what in _KEYS]
+        done, *made = await self._storage.run(script, keys, [number, seat, action, event, mark, act, *kept])
+        if not done:
+            return None
+        version, n, time, entry = made
+        return Placed(Cursor(version, n, mark), time, _entry.decode(entry))
+
+    async def made_by(self, match_id: str, answered: Answered) -> list[Placed]:
+        """Reads what a request made."""
+        return await self._range(match_id, f"{answered.version}-{answered.first}", f"{answered.version}-{answered.last}", None)
 
     async def fits(self, match_id: str, place: Cursor) -> bool:
         """Whether a place belongs to the match's history."""
@@ -284,13 +350,12 @@ def answer_for(verb: str, player: str, request_id: str, body: bytes) -> Answer |
 
 
 def read_bell(message: bytes) -> Bell:
-    """Reads what commit.lua publishes."""
+    """Reads what commit.lua publishes, and a game's script for reactions."""
     head, _, rest = message.partition(b"\n")
-    follows, version, time = head.decode().split()
+    follows, version, first, time = head.decode().split()
     mark, rest = rest[: cursor.MARK_BYTES], rest[cursor.MARK_BYTES :]
-    return Bell(
-        follows, tuple(Placed(Cursor(int(version), n, mark), int(time), _entry.decode(blob)) for n, blob in enumerate(_blobs(rest)))
-    )
+    entries = enumerate(_blobs(rest), int(first))
+    return Bell(follows, tuple(Placed(Cursor(int(version), n, mark), int(time), _entry.decode(blob)) for n, blob in entries))
 
 
 def _blobs(rest: bytes) -> Iterable[bytes]:
@@ -306,8 +371,15 @@ def _placed(entry_id: bytes, fields: dict[bytes, bytes]) -> Placed:
     return Placed(Cursor(int(version), int(n), fields[b"mark"]), int(fields[b"time"]), _entry.decode(fields[b"entry"]))
 
 
-def _answered(answered: bytes | None) -> tuple[int, str] | None:
+def _answered(answered: bytes | None) -> Answered | None:
     if not answered:
         return None
-    version, _, fingerprint = answered.decode().partition(" ")
-    return int(version), fingerprint
+    version, first, last, fingerprint = answered.decode().split()
+    return Answered(int(version), int(first), int(last), fingerprint)
+
+
+def _round(fields: dict[bytes, bytes]) -> Round:
+    if not fields:
+        return Round()
+    reactions = (fields[b"reaction:%d" % rank].partition(b" ") for rank in range(1, int(fields[b"count"]) + 1))
+    return Round(int(fields[b"number"]), tuple(Recorded(int(received), act) for received, _, act in reactions))

@@ -64,11 +64,17 @@ def check(game: Game, record: Any) -> Iterator[str]:
     state, resigned, ended = step.state, [False] * count, False
     for n, recorded in enumerate(record.moves, start=1):
         seat = recorded.played.seat
+        if ended and game.real_time and recorded.WhichOneof("done") == "move":
+            continue  # A reaction that was on its way when the match ended.
         if ended or not 0 <= seat < count:
             raise Mismatch(f"move {n}: it comes after the end, or from no seat")
         if recorded.WhichOneof("done") == "resignation":
             resigned[seat] = True
             ended = count == 2
+            continue
+        if recorded.WhichOneof("done") == "window_ended" and game.real_time:
+            state = game.real_time.on_timeout(state, chance).state
+            ended = game.rules.outcome(state) is not None
             continue
         try:
             step = game.rules.apply(state, seat, game.codec.move_from_proto(recorded.move), chance)

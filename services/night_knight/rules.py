@@ -291,7 +291,7 @@ def to_move(state: State) -> tuple[int, ...]:
     """The seats that may move now, ascending: to peek, to react, or, once the round is resolved, to be recorded as too late (NK-13)."""
     if state.phase is Phase.FINISHED:
         return ()
-    done = {reaction.seat for reaction in _reactions(state)}
+    done = {reaction.seat for reaction in reactions(state)}
     return tuple([seat for seat in range(len(state.piles)) if seat not in done and seat not in state.out])
 
 
@@ -335,7 +335,7 @@ def apply(state: State, seat: int, move: Move, chance: Chance) -> Step | Refusal
         return Refusal(Reason.ALREADY_OUT, "This seat peeked and is out for the round (NK-05).")
     if isinstance(move, Peek):
         return _peek(state, seat)
-    if any(reaction.seat == seat for reaction in _reactions(state)):
+    if any(reaction.seat == seat for reaction in reactions(state)):
         return Refusal(Reason.ALREADY_REACTED, "One reacts once a round (NK-10).")
     return _react(state, seat, move)
 
@@ -351,15 +351,15 @@ def _peek(state: State, seat: int) -> Step:
 
 
 def _react(state: State, seat: int, move: React) -> Step:
-    before, left = _reactions(state), _pillows_left(state)
+    before, left = reactions(state), _pillows_left(state)
     verdict, rule = _verdict(state.phase, left, move.action)
     reaction = Reaction(seat, move.action, move.target, verdict, len(before) + 1, Evidence(move.received_ms, 0, 0, 0, rule))
-    reactions, reacted = (*before, reaction), Reacted(reaction)
+    after, reacted = (*before, reaction), Reacted(reaction)
     if resolved := _resolved(state):  # NK-13
-        return Step(state._replace(last_round=resolved._replace(reactions=reactions)), (reacted,))
-    state = state._replace(reactions=reactions)
+        return Step(state._replace(last_round=resolved._replace(reactions=after)), (reacted,))
+    state = state._replace(reactions=after)
     left -= verdict is Verdict.GRANTED
-    if left and len(reactions) + len(state.out) < len(state.piles):
+    if left and len(after) + len(state.out) < len(state.piles):
         return Step(state, (reacted,))
     step = _resolve(state)  # NK-13
     return Step(step.state, (reacted, *step.events))
@@ -389,7 +389,7 @@ def _resolved(state: State) -> Round | None:
     return last if last is not None and last.round == state.round else None
 
 
-def _reactions(state: State) -> tuple[Reaction, ...]:
+def reactions(state: State) -> tuple[Reaction, ...]:
     """The present round's reactions, in order."""
     resolved = _resolved(state)
     return state.reactions if resolved is None else resolved.reactions
@@ -397,20 +397,34 @@ def _reactions(state: State) -> tuple[Reaction, ...]:
 
 def _pillows_left(state: State) -> int:
     """Pillows in the middle: one use a pillow a round (NK-10), a touch is none (NK-11), and a new round has them all (NK-17)."""
-    used = [reaction for reaction in _reactions(state) if reaction.verdict is Verdict.GRANTED]
+    used = [reaction for reaction in reactions(state) if reaction.verdict is Verdict.GRANTED]
     return PILLOWS[len(state.piles)] - len(used)
 
 
 # -------------------------------------------------------------------- windows
 
 
-def window(state: State) -> int | None:
-    """How long the present window lasts, in ms from its beginning; None when the match is finished."""
-    options = state.options
-    if state.phase is Phase.ACTION:
-        first = min(options.own_card_delay_ms, options.action_ms)
-        return options.action_ms - first if state.own_shown else first
-    return None if state.phase is Phase.FINISHED else options.countdown_ms
+class Window(NamedTuple):
+    """A window of time: its number in the match, and how long it lasts, in ms from its beginning."""
+
+    number: int
+    ms: int
+
+
+def window(state: State) -> Window | None:
+    """The present window: the countdown, the action phase's first and second part, the look at the result; None when finished."""
+    options, first = state.options, 4 * state.round
+    before = min(options.own_card_delay_ms, options.action_ms)
+    match state.phase:
+        case Phase.COUNTDOWN:
+            return Window(first, options.countdown_ms)
+        case Phase.ACTION if not state.own_shown:
+            return Window(first + 1, before)
+        case Phase.ACTION:
+            return Window(first + 2, options.action_ms - before)
+        case Phase.RESOLUTION:
+            return Window(first + 3, options.countdown_ms)
+    return None
 
 
 def on_timeout(state: State, chance: Chance) -> Step:
@@ -467,8 +481,8 @@ def _resolve(state: State) -> Step:
     """Closes the round: right cards leave the game, all others go under their piles (NK-15), and the match may be over (NK-16, NK-20)."""
     cards = _revealed(state)
     kinds = {card.seat: card.kind for card in cards}
-    reactions = {reaction.seat: reaction for reaction in state.reactions}
-    results = tuple([_result(seat, kinds, reactions.get(seat)) for seat in range(len(state.piles))])
+    reacted = {reaction.seat: reaction for reaction in state.reactions}
+    results = tuple([_result(seat, kinds, reacted.get(seat)) for seat in range(len(state.piles))])
     piles = tuple([pile[1:] if result.right else (*pile[1:], pile[0]) for pile, result in zip(state.piles, results, strict=True)])
     is_over = not all(piles) or state.round == ROUNDS
     phase = Phase.FINISHED if is_over else Phase.RESOLUTION
@@ -502,7 +516,7 @@ def view(state: State, viewer: int | None) -> View:
         phase=state.phase,
         pillows_left=_pillows_left(state),
         cards=_visible(state, viewer),
-        reactions=_reactions(state),
+        reactions=reactions(state),
         pile_sizes=_pile_sizes(state),
         out=state.out,
         last_round=state.last_round,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ from tests import simulator
 Json = dict[str, Any]
 
 HERE = Path(__file__).parent
+# Who does what next: a seat and its move, or nobody where a window of time ends.
+Act = tuple[int | None, Value]
+WINDOW_ENDED: Act = (None, None)
+
 # Of so many matches the one in which most kinds of things happen is kept.
 _CANDIDATES = 60
 
@@ -40,11 +44,13 @@ def replay(game: Game, written: Json) -> Json:
     options = game.codec.options_from_proto(json_format.ParseDict(written["options"], game.message("Options")()))
     moves = iter(written["steps"])
 
-    def next_move() -> tuple[int, Value] | None:
+    def next_act() -> Act | None:
         step = next(moves, None)
-        return step and (step["seat"], game.codec.move_from_proto(json_format.ParseDict(step["move"], game.message("Move")())))
+        if step is None or "windowEnded" in step:
+            return step and WINDOW_ENDED
+        return step["seat"], game.codec.move_from_proto(json_format.ParseDict(step["move"], game.message("Move")()))
 
-    return _written(game, options, written["seats"], bytes.fromhex(written["seed"]), lambda _: next_move())
+    return _written(game, options, written["seats"], bytes.fromhex(written["seed"]), lambda _: next_act())
 
 
 def text(matches: list[Json]) -> str:
@@ -65,9 +71,13 @@ def _match_text(match: Json) -> str:
 
 def _play(game: Game, options: Value, seats: int, seed: bytes) -> Json:
     rng = random.Random(seed)
+    # In real time some matches are calm, and some hasty.
+    ends = rng.uniform(simulator.WINDOW_ENDS, 1) if game.info.real_time else 0
 
-    def pick(state: Value) -> tuple[int, Value] | None:
+    def pick(state: Value) -> Act | None:
         movers = game.rules.to_move(state)
+        if simulator.window(game, state) is not None and (not movers or rng.random() < ends):
+            return WINDOW_ENDED
         if not movers:
             return None
         seat = rng.choice(movers)
@@ -78,14 +88,19 @@ def _play(game: Game, options: Value, seats: int, seed: bytes) -> Json:
     return _written(game, options, seats, seed, pick)
 
 
-def _written(game: Game, options: Value, seats: int, seed: bytes, next_move: Any) -> Json:
+def _written(game: Game, options: Value, seats: int, seed: bytes, next_act: Callable[[Value], Act | None]) -> Json:
     """Plays a match and writes down what everybody saw of it."""
     chance = Chance(seed)
     step = game.rules.setup(options, seats, chance)
-    deal, steps = _public(game, step.events), []
-    while chosen := next_move(step.state):
+    state, deal, steps = step.state, _public(game, step.events), list[Json]()
+    while chosen := next_act(state):
         seat, move = chosen
-        step = game.rules.apply(step.state, seat, move, chance)
+        if seat is None:
+            step = simulator.window_ends(game, state, chance)
+            steps.append({"windowEnded": {}, "events": _public(game, step.events)})
+            state = step.state
+            continue
+        step = game.rules.apply(state, seat, move, chance)
         if isinstance(step, Refusal):
             # Written in place of its events, so that a comparison points at it.
             steps.append({"seat": seat, "move": _json(game.codec.move_to_proto(move)), "refused": f"{step.reason}: {step.detail}"})
@@ -112,9 +127,16 @@ def _json(message: Message) -> Json:
     return json_format.MessageToDict(message)
 
 
-def _variety(match: Json) -> int:
-    """How many kinds of moves and events there are in a match, told apart by the names of their fields and by their words."""
-    return len({shape for step in match["steps"] for shape in (*_shapes(step["move"]), *(s for e in step["events"] for s in _shapes(e)))})
+def _variety(match: Json) -> float:
+    """How many kinds of moves and events there are in a match, told apart by the names of their fields and by their words; less its length.
+
+    Of two in which about as much happens the shorter one is read more gladly.
+    """
+    steps = match["steps"]
+    return (
+        len({shape for step in steps for shape in (*_shapes(step.get("move")), *(s for e in step["events"] for s in _shapes(e)))})
+        - len(steps) / 20
+    )
 
 
 def _shapes(value: Any, at: str = "") -> Iterator[str]:

@@ -1,14 +1,15 @@
 -- Commits the next version of a match: state, events, answer, expiry and bell in one step. Creating is committing version 1 on version 0.
--- KEYS  1 match (hash)   2 events (stream)   3 answers (hash)   4 bell (sharded channel)
+-- KEYS  1 match (hash)   2 events (stream)   3 answers (hash)   4 bell (sharded channel)   5 round (hash)
 -- ARGV  1 the version that the caller judged   2 the commit's random mark   3 expiry in ms   4 the last ms at which it may be made, or ""
 --       5 meta, or "" to keep it   6 table   7 state
 --       8 the answer's field, or ""   9 the answer
---       10… the events, at least one
--- Returns {1, time of the commit in ms}, also when this very commit was made before; {0, current version} when another was made first, or {-1, now}
--- when it is too late: then nothing changed.
+--       10 how many reactions of the round the caller judged   11 the round: "" to leave it, "seal", "end", or "number pillows waiting" to open one
+--       12… the events, at least one
+-- Returns {1, time of the commit in ms}, also when this very commit was made before; {0, current version} when another, or a reaction, came first, or
+-- {-1, now} when it is too late: then nothing changed.
 local judged, mark, expiry, latest = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 local meta, board, state = ARGV[5], ARGV[6], ARGV[7]
-local field, answer = ARGV[8], ARGV[9]
+local field, answer, reactions, round, first = ARGV[8], ARGV[9], tonumber(ARGV[10]), ARGV[11], 12
 local version = judged + 1
 
 local match = redis.call('HMGET', KEYS[1], 'version', 'last')
@@ -21,6 +22,9 @@ if current ~= judged then
   end
   return {0, current}
 end
+if tonumber(redis.call('HGET', KEYS[5], 'count') or 0) ~= reactions then
+  return {0, current}
+end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 if latest and now > latest then
@@ -28,19 +32,28 @@ if latest and now > latest then
 end
 
 -- What watchers get: where this follows on, then each event behind its length.
-local bell = {judged .. '-' .. (match[2] or 0) .. ' ' .. version .. ' ' .. now .. '\n' .. mark}
-for i = 10, #ARGV do
-  redis.call('XADD', KEYS[2], version .. '-' .. (i - 10), 'time', now, 'mark', mark, 'entry', ARGV[i])
+local bell = {judged .. '-' .. (match[2] or 0) .. ' ' .. version .. ' 0 ' .. now .. '\n' .. mark}
+for i = first, #ARGV do
+  redis.call('XADD', KEYS[2], version .. '-' .. (i - first), 'time', now, 'mark', mark, 'entry', ARGV[i])
   bell[#bell + 1] = struct.pack('>I4', #ARGV[i]) .. ARGV[i]
 end
 if meta ~= '' then
   redis.call('HSET', KEYS[1], 'meta', meta)
 end
-redis.call('HSET', KEYS[1], 'version', version, 'last', #ARGV - 10, 'mark', mark, 'table', board, 'state', state)
+redis.call('HSET', KEYS[1], 'version', version, 'last', #ARGV - first, 'mark', mark, 'table', board, 'state', state)
 if field ~= '' then
   redis.call('HSET', KEYS[3], field, answer)
 end
-for i = 1, 3 do
+if round == 'end' then
+  redis.call('DEL', KEYS[5])
+elseif round == 'seal' then
+  redis.call('HSET', KEYS[5], 'sealed', 1)
+elseif round ~= '' then
+  local number, pillows, waiting = round:match('(%d+) (%d+) (%d+)')
+  redis.call('DEL', KEYS[5])
+  redis.call('HSET', KEYS[5], 'number', number, 'pillows', pillows, 'waiting', waiting, 'began', now, 'count', 0, 'sealed', 0)
+end
+for _, i in ipairs({1, 2, 3, 5}) do
   redis.call('PEXPIRE', KEYS[i], expiry)
 end
 redis.call('SPUBLISH', KEYS[4], table.concat(bell))

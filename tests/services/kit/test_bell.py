@@ -20,7 +20,7 @@ CHANNEL = "game:{match}:bell"
 
 def ring(n: int) -> bytes:
     """A bell of version n without any entry."""
-    return f"{n - 1}-0 {n} 0\n".encode() + b"marked"
+    return f"{n - 1}-0 {n} 0 0\n".encode() + b"marked"
 
 
 @pytest.fixture

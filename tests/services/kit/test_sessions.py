@@ -14,11 +14,18 @@ from services.kit.chance import Chance
 from services.kit.cursor import BEGINNING, Cursor
 from services.kit.errors import NotFound, Unavailable
 from services.kit.game import Game
-from services.kit.sessions import Answer, Entry, Listed, Meta, Outcome, Placed, Seat, Sessions, Table, answer_for, read_bell
+from services.kit.sessions import Answer, Answered, Entry, Listed, Meta, Outcome, Placed, Seat, Sessions, Table, answer_for, read_bell
 from services.kit.storage import Script, Storage
 from tests.harness import EVERY_GAME
 
 ID = f"{EVERY_GAME[0].id}-abcdefgh"
+
+
+def whole_of(version: int) -> Answered:
+    """Everything that a version made."""
+    return Answered(version, 0, 999, "")
+
+
 TABLE = Table((Seat("ann", "Ann", due=5), Seat("", "Bot", bot=1)), credit=7)
 
 
@@ -81,7 +88,7 @@ async def test_of_many_commits_on_one_version_one_is_made(matches: Sessions, sta
     for version in range(1, 6):
         made = await asyncio.gather(*(commit(matches, state, version, f"{version}/{n}") for n in range(10)))
         (placed,) = [placed for placed in made if placed]
-        assert [there.entry.public for there in await matches.made_by(ID, version + 1)] == [placed[0].entry.public]
+        assert [there.entry.public for there in await matches.made_by(ID, whole_of(version + 1))] == [placed[0].entry.public]
     assert (await matches.load(ID)).version == 6
 
 
@@ -140,7 +147,7 @@ async def test_a_commit_sent_twice_is_made_once_also_when_others_followed_meanwh
     storage.between = follow
     placed = await commit(twice, state, 1, "mine", "also mine", answer=Answer("ann:SubmitMove:1", "f"))
     assert placed is not None
-    assert await matches.made_by(ID, 2) == list(placed)
+    assert await matches.made_by(ID, whole_of(2)) == list(placed)
     assert (await matches.load(ID)).version == 2 + others
     assert len(await matches.entries(ID, BEGINNING)) == 3 + others
     await storage.close()
@@ -175,8 +182,8 @@ async def test_entries_are_read_in_order_from_any_place(matches: Sessions, state
     for at in (0, 8, 9, 30, len(whole) - 1):
         assert await matches.entries(ID, whole[at].cursor) == whole[at + 1 :]
         assert await matches.entries(ID, whole[at].cursor, 5) == whole[at + 1 : at + 6]
-    assert await matches.made_by(ID, 12) == [there for there in whole if there.cursor.version == 12]
-    assert await matches.made_by(ID, 99) == []
+    assert await matches.made_by(ID, whole_of(12)) == [there for there in whole if there.cursor.version == 12]
+    assert await matches.made_by(ID, whole_of(99)) == []
 
 
 async def test_a_place_fits_the_history_that_it_belongs_to_and_no_other(matches: Sessions, state: Any, meta: Meta) -> None:
@@ -197,7 +204,7 @@ async def test_a_retry_gets_the_first_answer(matches: Sessions, state: Any, meta
     assert (await matches.load(ID, answer)).answer is None
     await commit(matches, state, 1, answer=answer)
     await commit(matches, state, 2)
-    assert (await matches.load(ID, answer)).answer == (2, answer.fingerprint)
+    assert (await matches.load(ID, answer)).answer == (2, 0, 0, answer.fingerprint)
     assert (await matches.load(ID)).answer is None
     assert answer_for("SubmitMove", "ann", "", b"body") is None
     other = [
@@ -241,7 +248,7 @@ async def test_the_bell_is_rung_in_the_step_of_the_commit_and_carries_it(matches
             assert bell.placed == placed
             assert [there.entry for there in bell.placed] == entries
             assert bell.follows == follows.entry
-            assert await matches.made_by(ID, version + 1) == list(bell.placed)
+            assert await matches.made_by(ID, whole_of(version + 1)) == list(bell.placed)
             follows = bell.placed[-1].cursor
         await commit(matches, state, 0)
         assert await pubsub.get_message(timeout=0.05) is None
