@@ -3,6 +3,7 @@
 PORT ?= 8080
 HOST ?= 127.0.0.1
 ARGS ?=
+PLIES ?= 1000000
 
 # The first that can run a private redis-server from its wheel (Python 3.11 to 3.13), else any that is new enough, else python3, to say so.
 PYTHON ?= $(shell \
@@ -17,7 +18,7 @@ PROTOS := $(shell find proto/gloaming -name '*.proto' | LC_ALL=C sort)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock' pyproject.toml
 
-.PHONY: help run test check bench proto baseline lock format clean
+.PHONY: help run test check bench soak proto baseline lock format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s%s\n", $$1, $$2}' Makefile
@@ -40,6 +41,9 @@ check: $(DEV) ## lint, types, arrows between modules, protos, and whether genera
 
 bench: $(DEV) ## measure rules, moves over REST and memory, as JSON: ARGS=rules
 	$(BIN)/python -m tests.bench $(ARGS)
+
+soak: $(DEV) ## play all games at random, PLIES=1000000 by their rules alone, and count what breaks, as JSON
+	$(BIN)/python -m tests.soak $(PLIES) $(ARGS)
 
 proto: $(DEV) ## generate proto/gen from the protos
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen

@@ -29,6 +29,8 @@ EVERY_GAME: list[Game] = [importlib.import_module(f"services.{game_id}.game").GA
 
 
 NAMES = ("ann", "bob", "cat", "dan", "eli", "fay")
+# So often a match is begun anew for something that did not come up in it.
+TRIES = 50
 
 
 class Keys:
@@ -164,7 +166,9 @@ class Table:
         """The players of a match made without saying of whom."""
         return [self.player(name) for name in self.names]
 
-    async def create(self, *seats: str, match_id: str | None = None, order: str = "AS_LISTED", **settings: Any) -> str:
+    async def create(
+        self, *seats: str, match_id: str | None = None, order: str = "AS_LISTED", options: Message | None = None, **settings: Any
+    ) -> str:
         """Makes a match and returns its id.
 
         Its seats are the fewest players that the game takes unless they are named (`bot` is a bot), in that order, and no clock runs,
@@ -173,6 +177,7 @@ class Table:
         settings = {"move_seconds": 0, **settings}
         request = self.game.message("CreateMatchRequest")(
             match_id=match_id or new_match_id(self.game),
+            options=options,
             settings=table_pb2.Settings(**settings),
             seats=[
                 table_pb2.SeatRequest(bot="STANDARD") if seat == "bot" else table_pb2.SeatRequest(player=seat)
@@ -247,15 +252,41 @@ async def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any
             await asyncio.sleep(0.005)
 
 
-async def until_there_is_a_choice(match_id: str, *players: Player) -> tuple[Player, list[Any]]:
-    """Plays first moves until some player has more than one, and returns who and which."""
+async def mover(match_id: str, *players: Player) -> tuple[Player, list[Any]]:
+    """The first of the players who may move now, and the legal moves; waits while only others may.
+
+    Raises:
+        AssertionError: the match is over.
+    """
     while True:
         for player in players:
-            moves = await player.moves(match_id)
-            if len(moves) > 1:
+            if moves := await player.moves(match_id):
                 return player, moves
-            if moves:
-                await player.submit(match_id, moves[0])
+        assert (await players[0].get(match_id)).status == table_pb2.PLAYING, "the match is over: nobody moves any more"
+        await asyncio.sleep(0.002)
+
+
+async def a_choice(there: Table) -> tuple[str, Player, list[Any]]:
+    """A match in which some player has more than one legal move, that player, and the moves; until then first moves were played."""
+    for _ in range(TRIES):
+        match_id, players = await there.create(), there.everyone()
+        while (await players[0].get(match_id)).status == table_pb2.PLAYING:
+            player, moves = await mover(match_id, *players)
+            if len(moves) > 1:
+                return match_id, player, moves
+            await player.submit(match_id, moves[0])
+    raise AssertionError(f"in {TRIES} matches nobody ever had a choice")
+
+
+async def all_events(player: Player, match_id: str) -> list[Any]:
+    """Every event of a match so far, page by page."""
+    cursor, events = "", []
+    while True:
+        page = await player.events(match_id, cursor, 500)
+        events += page.events
+        cursor = page.next_cursor
+        if not page.more:
+            return events
 
 
 def lines(log: Path) -> Iterator[dict[str, Any]]:

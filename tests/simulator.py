@@ -10,17 +10,20 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from services.kit.chance import Chance
 from services.kit.errors import Unreadable
-from services.kit.game import Game, Refusal, Value
+from services.kit.game import Game, Refusal, Step, Value, Window
 
 # More steps than any match takes, however badly it is played.
 ENDLESS = 5_000
+
+# In real time: how likely the window ends before anybody else moves.
+WINDOW_ENDS = 0.25
 
 # Picks a move: the state, the seat, and its legal moves.
 Pick = Callable[[Value, int, list[Value]], Value]
@@ -38,13 +41,21 @@ class Hidden(Protocol):
 
 @dataclass(frozen=True)
 class Turn:
-    """One step of a match: who did what, from which state, and what came of it. The first has no mover: it is the deal."""
+    """One step of a match: who did what, from which state, and what came of it.
+
+    The first has no mover and no state before: it is the deal. Any other without a mover is the end of a window of time.
+    """
 
     before: Value
     seat: int | None
     move: Value
     state: Value
     events: tuple[Value, ...]
+
+    @property
+    def is_window_end(self) -> bool:
+        """Whether it is the end of a window of time."""
+        return self.seat is None and self.before is not None
 
 
 def hidden(game: Game) -> Hidden:
@@ -84,24 +95,55 @@ def viewers(seats: int) -> tuple[int | None, ...]:
     return (None, *range(seats))
 
 
+def window(game: Game, state: Value) -> Window | None:
+    """The present window of time of a game in real time; None of any other, and once the match is finished."""
+    return game.real_time.window(state) if game.real_time else None
+
+
+def window_ends(game: Game, state: Value, chance: Chance) -> Step:
+    """What the end of the present window gives."""
+    assert game.real_time, "a game in turns has no windows"
+    return game.real_time.on_timeout(state, chance)
+
+
+def is_over(game: Game, state: Value) -> bool:
+    """Whether nothing can happen any more: nobody is to move, and no window is open."""
+    return not game.rules.to_move(state) and window(game, state) is None
+
+
+def is_refusal(result: Step | Refusal) -> TypeGuard[Refusal]:
+    """Whether a move was refused: isinstance, looked up once for each type, since it is slow and asked millions of times."""
+    kind = type(result)
+    if kind not in _REFUSALS:
+        _REFUSALS[kind] = isinstance(result, Refusal)
+    return _REFUSALS[kind]
+
+
+_REFUSALS: dict[type, bool] = {}
+
+
 def at_random(rng: random.Random) -> Pick:
     """Picks any move."""
     return lambda _state, _seat, moves: rng.choice(moves)
 
 
 def match(game: Game, options: Value, seats: int, chance: Chance, rng: random.Random, pick: Pick) -> Iterator[Turn]:
-    """Every step of a match, the mover drawn from those who may move."""
+    """Every step of a match, the mover drawn from those who may move; in real time windows end in between."""
     step = game.rules.setup(options, seats, chance)
     yield Turn(None, None, None, step.state, tuple(step.events))
     for _ in range(ENDLESS):
         state = step.state
         movers = game.rules.to_move(state)
+        if window(game, state) is not None and (not movers or rng.random() < WINDOW_ENDS):
+            step = window_ends(game, state, chance)
+            yield Turn(state, None, None, step.state, tuple(step.events))
+            continue
         if not movers:
             return
         seat = rng.choice(movers)
         move = pick(state, seat, list(game.rules.legal(state, seat)))
         step = game.rules.apply(state, seat, move, chance)
-        assert not isinstance(step, Refusal), f"seat {seat}: {move} is listed as legal and refused: {step}"
+        assert not is_refusal(step), f"seat {seat}: {move} is listed as legal and refused: {step}"
         yield Turn(state, seat, move, step.state, tuple(step.events))
     raise AssertionError(f"a match of {seats} was not over after {ENDLESS} moves: the rules have to end every match")
 
@@ -112,6 +154,7 @@ def random_match(game: Game, options: Value, seats: int, number: object) -> Iter
     return match(game, options, seats, Chance(seed(game.id, number)), rng, at_random(rng))
 
 
+@functools.cache
 def pool(game: Game, options: Value, seats: int, matches: int = 3) -> list[Value]:
     """Every move that was legal for any seat at any moment of some random matches."""
     found: dict[bytes, Value] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import secrets
 import signal
@@ -22,7 +23,7 @@ from gloaming.table.v1 import table_pb2
 from services.kit.game import Game
 from services.kit.sessions import Entry
 from services.kit.verify import check
-from tests.harness import Keys, Player, Refused, Table, eventually, new_match_id, table
+from tests.harness import TRIES, Keys, Player, Refused, Table, all_events, eventually, mover, new_match_id, table
 from tests.process import process
 
 BOT, CLOCK, PLAYER = table_pb2.Played.BOT, table_pb2.Played.CLOCK, table_pb2.Played.PLAYER
@@ -76,16 +77,6 @@ async def true_record(player: Player, match_id: str) -> Any:
     return record
 
 
-async def all_events(player: Player, match_id: str) -> list[Any]:
-    cursor, events = "", []
-    while True:
-        page = await player.events(match_id, cursor, 500)
-        events += page.events
-        cursor = page.next_cursor
-        if not page.more:
-            return events
-
-
 # ALL-02.
 
 
@@ -94,30 +85,13 @@ async def test_all_02_the_bot_makes_the_move_of_a_clock_that_ran_out_and_after_t
     game: Game, keys: Keys, redis_url: str, redis: Redis
 ) -> None:
     async with table(game, keys, redis_url, bot_delay_ms=150) as there:
-        match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
         ann, eve = there.player("ann"), there.player("eve")
-        seats = []
-        async for event in follow(eve, match_id):
-            if event.event.WhichOneof("kind") != "seat_changed":
-                continue
-            seats.append(event.event.seat_changed.seat)
-            if len(seats) == 1:
-                assert (seats[0].seat, seats[0].player, seats[0].stand_in, seats[0].resigned) == (0, "ann", True, False)
-                assert (await eve.get(match_id)).seats[0].stand_in
-                # No clock of hers runs, since the bot moves for her.
-                assert not (await eve.get(match_id)).HasField("deadline")
-                moves = await eventually(lambda: ann.moves(match_id))
-                while True:
-                    try:
-                        await ann.submit(match_id, moves[0])
-                        break
-                    except Refused:  # the bot was quicker
-                        moves = await eventually(lambda: ann.moves(match_id))
-            else:
-                assert (seats[1].seat, seats[1].stand_in) == (0, False)
+        for _ in range(TRIES):
+            match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
+            if await _she_comes_back(ann, eve, match_id):
                 break
-        assert not (await eve.get(match_id)).seats[0].stand_in
-        await ann.resign(match_id)
+        else:
+            pytest.fail("every match was over too early")
         await finished(eve, match_id)
         record = await true_record(eve, match_id)
         mine = [move for move in record.moves if move.played.seat == 0]
@@ -133,23 +107,70 @@ async def test_all_02_the_bot_makes_the_move_of_a_clock_that_ran_out_and_after_t
         assert all(later - earlier > 50 for earlier, later in itertools.pairwise(times[3 : 4 + bot_moves]))
 
 
+async def _she_comes_back(ann: Player, eve: Player, match_id: str) -> bool:
+    """Ann idles until the bot keeps her seat, then moves, keeps it herself and resigns; False if the match was over before."""
+    seats: list[Any] = []
+    async for event in follow(eve, match_id):
+        if event.event.WhichOneof("kind") != "seat_changed":
+            continue
+        seats.append(event.event.seat_changed.seat)
+        if len(seats) == 2:
+            assert (seats[1].seat, seats[1].stand_in) == (0, False)
+            break
+        assert (seats[0].seat, seats[0].player, seats[0].stand_in, seats[0].resigned) == (0, "ann", True, False)
+        match = await eve.get(match_id)
+        assert match.seats[0].stand_in
+        # No clock of hers runs, since the bot moves for her.
+        assert not match.HasField("deadline")
+        while (await eve.get(match_id)).status == table_pb2.PLAYING:
+            if moves := await ann.moves(match_id):
+                with contextlib.suppress(Refused):  # the bot was quicker
+                    await ann.submit(match_id, moves[0])
+                    break
+    if (match := await eve.get(match_id)).status == table_pb2.FINISHED:
+        return False
+    assert not match.seats[0].stand_in
+    with contextlib.suppress(Refused):  # the bots were quicker
+        await ann.resign(match_id)
+        return True
+    return False
+
+
 @pytest.mark.rule("ALL-02")
 async def test_all_02_only_clocks_in_a_row_count(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with table(game, keys, redis_url) as there:
-        match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
-        ann, clocks, acted = there.player("ann"), 0, False
-        async for event in follow(there.player("eve"), match_id):
-            assert event.event.WhichOneof("kind") != "seat_changed"
-            # Whatever happened last, if it is her turn for the second time since her clock ran out she acts in time.
-            if not acted and (moves := await ann.moves(match_id)) and clocks == 1:
-                await ann.submit(match_id, moves[0])
-                acted = True
-            clocks = await _clock_moves(redis, there, match_id)
-            if clocks == 3:
+        for _ in range(TRIES):
+            match_id = await there.create("ann", *bots(game)[1:], move_seconds=1)
+            if await _three_clocks_but_not_in_a_row(redis, there, match_id):
                 break
-        match = await ann.get(match_id)
-        assert not match.seats[0].stand_in
-        assert match.HasField("deadline")
+        else:
+            pytest.fail("every match was over too early")
+
+
+async def _three_clocks_but_not_in_a_row(redis: Redis, there: Table, match_id: str) -> bool:
+    """Ann acts after her first clock and then not again: her third clock gives her seat to nobody. False if the match was over before."""
+    ann, clocks, acted = there.player("ann"), 0, False
+    async for event in follow(there.player("eve"), match_id):
+        assert event.event.WhichOneof("kind") != "seat_changed"
+        # Whatever happened last, if it is her turn for the second time since her clock ran out she acts in time.
+        if not acted and clocks and (moves := await ann.moves(match_id)):
+            await ann.submit(match_id, moves[0])
+            acted = True
+        clocks = await _clock_moves(redis, there, match_id)
+        if clocks == 3:
+            break
+    assert acted or clocks < 3
+    # As soon as it is her turn again, her clock runs again.
+    match = await eventually(lambda: _hers_or_nobodys(ann, match_id))
+    assert not match.seats[0].stand_in
+    assert match.HasField("deadline") == (match.status == table_pb2.PLAYING)
+    return clocks == 3 and bool(match.status == table_pb2.PLAYING)
+
+
+async def _hers_or_nobodys(ann: Player, match_id: str) -> Any:
+    """The match when it is the first seat's turn, or over."""
+    match = await ann.get(match_id)
+    return match if 0 in match.to_move or match.status == table_pb2.FINISHED else None
 
 
 async def _clock_moves(redis: Redis, there: Table, match_id: str) -> int:
@@ -162,26 +183,31 @@ async def _clock_moves(redis: Redis, there: Table, match_id: str) -> int:
 
 @pytest.mark.rule("ALL-02")
 async def test_all_02_each_seat_has_a_clock_of_its_own(there: Table) -> None:
-    match_id = await there.create(move_seconds=600)
-    players = there.everyone()
-    first = await players[0].get(match_id)
-    created = ms((await players[0].events(match_id)).events[0].time)
-    assert abs(ms(first.deadline) - created - 600_000) < 1_000
-    to_move = set(first.to_move)
-    before = first
-    for _ in range(12):
-        seat = before.to_move[0]
-        answer = await players[seat].submit(match_id, (await players[seat].moves(match_id))[0])
-        to_move.discard(seat)
-        after = await players[0].get(match_id)
-        moved = ms(answer.events[0].time)
-        if to_move & set(after.to_move):
-            # Others were to move already: their clocks run on as they did.
-            assert after.deadline == first.deadline
-        else:
-            assert abs(ms(after.deadline) - moved - 600_000) < 1_000
-            assert ms(after.deadline) >= ms(before.deadline)
-        before = after
+    players, moves = there.everyone(), 0
+    while moves < 12:
+        match_id = await there.create(move_seconds=600)
+        before = await players[0].get(match_id)
+        created = ms((await players[0].events(match_id)).events[0].time)
+        # When the clock of each seat began.
+        began = dict.fromkeys(before.to_move, created)
+        assert abs(ms(before.deadline) - created - 600_000) < 1_000
+        while before.to_move and moves < 12:
+            seat = before.to_move[0]
+            answer = await players[seat].submit(match_id, (await players[seat].moves(match_id))[0])
+            moves += 1
+            after = await players[0].get(match_id)
+            moved = ms(answer.events[0].time)
+            earliest = {n for n in began if began[n] == min(began.values())}
+            began = {n: began[n] if n in began and n != seat else moved for n in after.to_move}
+            if (earliest - {seat}) & set(began):
+                # Others were to move already: their clocks run on as they did.
+                assert after.deadline == before.deadline
+            elif began:
+                assert abs(ms(after.deadline) - min(began.values()) - 600_000) < 1_000
+                assert ms(after.deadline) >= ms(before.deadline)
+            else:
+                assert not after.HasField("deadline")
+            before = after
 
 
 @pytest.mark.rule("ALL-02")
@@ -220,16 +246,24 @@ async def test_all_01_who_resigns_after_three_clocks_is_no_stand_in_but_gone(gam
     if game.info.max_seats < 3:
         pytest.skip("a game for two")
     async with table(game, keys, redis_url) as there:
-        match_id = await there.create("ann", "bot", "bot", move_seconds=1)
-        ann, eve, changes = there.player("ann"), there.player("eve"), []
-        async for event in follow(eve, match_id):
-            if event.event.WhichOneof("kind") == "seat_changed":
-                seat = event.event.seat_changed.seat
-                changes.append((seat.stand_in, seat.resigned))
-                if len(changes) == 1:
-                    await ann.resign(match_id)
+        ann, eve = there.player("ann"), there.player("eve")
+        for _ in range(TRIES):
+            match_id = await there.create("ann", *["bot"] * max(2, game.info.min_seats - 1), move_seconds=1)
+            changes, resigned = [], False
+            async for event in follow(eve, match_id):
+                if event.event.WhichOneof("kind") == "seat_changed":
+                    seat = event.event.seat_changed.seat
+                    changes.append((seat.stand_in, seat.resigned))
+                    if len(changes) == 1:
+                        with contextlib.suppress(Refused):  # the match is over
+                            await ann.resign(match_id)
+                            resigned = True
+            await true_record(eve, match_id)
+            if resigned:
+                break
+        else:
+            pytest.fail("every match was over too early")
         assert changes == [(True, False), (False, True)]
-        await true_record(eve, match_id)
 
 
 # What fails meanwhile.
@@ -287,6 +321,11 @@ async def _version(player: Player, match_id: str, version: int) -> Any:
     return match if match.version >= version else None
 
 
+async def _version_or_end(player: Player, match_id: str, version: int) -> Any:
+    match = await player.get(match_id)
+    return match if match.version >= version or match.status == table_pb2.FINISHED else None
+
+
 async def play_through(match_id: str, *players: Player) -> None:
     """Plays a match to its end by first moves, with whatever failing meanwhile."""
     while (await until_served(lambda: players[0].get(match_id))).status != table_pb2.FINISHED:
@@ -304,23 +343,29 @@ async def test_a_match_goes_on_and_watchers_miss_nothing_when_redis_forgets_its_
     with RedisServer(tmp_path / "redis", durable=True) as server:
         async with table(game, keys, server.url, replicas=2, bot_delay_ms=5, sweep_ms=100, lease_ms=1_000) as there:
             names = [*there.names[:-1], "bot"]
-            match_id, of_bots = await there.create(*names), await there.create(*bots(game))
             players = [there.player(name) for name in names if name != "bot"]
             eyes = [there.player("eve", replica=n) for n in range(2)]
-            watching = [asyncio.create_task(finished(eye, each)) for eye in eyes for each in (match_id, of_bots)]
-            async with Redis.from_url(server.url) as redis:
+            for _ in range(TRIES):
+                match_id, of_bots = await there.create(*names), await there.create(*bots(game))
+                watching = [asyncio.create_task(finished(eye, each)) for eye in eyes for each in (match_id, of_bots)]
                 playing = asyncio.create_task(play_through(match_id, *players))
-                for version in (3, 6):
-                    await eventually(partial(_version, eyes[0], match_id, version))
-                    await redis.script_flush()
-            await eventually(lambda: _version(eyes[0], match_id, 9))
-            server.kill()
-            await asyncio.to_thread(server.start)
-            await playing
-            for (_, each), events in zip(itertools.product(eyes, (match_id, of_bots)), await asyncio.gather(*watching), strict=True):
-                whole = [event.cursor for event in await all_events(eyes[0], each)]
-                assert [event.cursor for event in events] == whole[1:]
-                await true_record(eyes[0], each)
+                async with Redis.from_url(server.url) as redis:
+                    for version in (3, 6):
+                        await eventually(partial(_version_or_end, eyes[0], match_id, version))
+                        await redis.script_flush()
+                under_way = (await eventually(partial(_version_or_end, eyes[0], match_id, 9))).status == table_pb2.PLAYING
+                if under_way:
+                    server.kill()
+                    await asyncio.to_thread(server.start)
+                await playing
+                for (_, each), events in zip(itertools.product(eyes, (match_id, of_bots)), await asyncio.gather(*watching), strict=True):
+                    whole = [event.cursor for event in await all_events(eyes[0], each)]
+                    assert [event.cursor for event in events] == whole[1:]
+                    await true_record(eyes[0], each)
+                if under_way:
+                    break
+            else:
+                pytest.fail("every match was over too early")
 
 
 @pytest.mark.scenario(21)
@@ -332,9 +377,8 @@ async def test_after_a_failover_that_lost_events_a_watcher_gets_a_snapshot_and_n
         players, eve = there.everyone(), there.player("eve")
 
         async def move() -> None:
-            match = await eve.get(match_id)
-            player = players[match.to_move[0]]
-            await player.submit(match_id, (await player.moves(match_id))[-1])
+            player, moves = await mover(match_id, *players)
+            await player.submit(match_id, moves[-1])
 
         await move()
         stored: dict[Any, Any] = {key: await redis.dump(key) for key in await redis.keys(f"{game.id}:{{{match_id}}}:*")}
@@ -366,19 +410,24 @@ async def test_a_process_paused_past_its_lease_does_no_harm_when_it_goes_on(
     pace: dict[str, Any] = {"lease_ms": 400, "sweep_ms": 50, "bot_delay_ms": 15, "deadline_shards": 2}
     async with process(game, keys, redis_url, tmp_path, **pace) as pausing:
         alone = Table(game, keys, [pausing])  # type: ignore[list-item]
-        match_ids = [await alone.create(*bots(game)) for _ in range(12)]
-        await alone.close()
+        match_ids: list[str] = []
         while True:
+            # So many that some go on for a while when it is paused.
+            match_ids += [await alone.create(*bots(game)) for _ in range(12)]
             await eventually(lambda: _claimed(redis, game, 2))
             pausing.signal(signal.SIGSTOP)
             if await _claimed(redis, game, 2):
                 break
             pausing.signal(signal.SIGCONT)
+        await alone.close()
         async with table(game, keys, redis_url, **pace) as there:
             eve = there.player("eve")
             versions = {match_id: (await eve.get(match_id)).version for match_id in match_ids}
+            went_on = 0
             for match_id, version in versions.items():
-                await eventually(partial(_version, eve, match_id, version + 2))
+                match = await eventually(partial(_version_or_end, eve, match_id, version + 2))
+                went_on += match.version >= version + 2
+            assert went_on
             pausing.signal(signal.SIGCONT)
             await asyncio.gather(*(finished(eve, match_id) for match_id in match_ids))
             for match_id in match_ids:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import random
 import shutil
@@ -18,9 +19,9 @@ from google.protobuf import json_format
 from gloaming.table.v1 import table_pb2
 from services.kit import chance, verify
 from services.kit.chance import Chance, commitment
-from services.kit.game import Game
+from services.kit.game import Game, seating
 from tests import simulator
-from tests.harness import Table, new_match_id, play_out
+from tests.harness import TRIES, Table, new_match_id, play_out
 from tests.simulator import seed
 
 HERE = Path(__file__).parent
@@ -104,14 +105,19 @@ async def test_all_03_the_records_of_all_kinds_of_matches_are_true(there: Table,
 @pytest.mark.rule("ALL-03")
 async def test_all_02_moves_made_by_clocks_and_by_the_bot_that_keeps_the_seat_are_recorded_as_such(there: Table, tmp_path: Path) -> None:
     seats = list(PEOPLE[: there.game.info.min_seats])
-    record = await played(there, seats, "AS_LISTED", simulator.option_sets(there.game)[0], move_seconds=1)
-    assert list(verify.check(there.game, record))
-    of_idle = [recorded.played.by for recorded in record.moves if recorded.played.seat == 0]
-    clocks = [by for by in of_idle if by == table_pb2.Played.CLOCK]
-    assert of_idle == [*clocks, *[table_pb2.Played.BOT] * (len(of_idle) - len(clocks))]
-    assert len(clocks) == 3
-    assert {recorded.played.by for recorded in record.moves if recorded.played.seat != 0} == {table_pb2.Played.PLAYER}
-    assert record.seats[0].stand_in
+    for _ in range(TRIES):
+        record = await played(there, seats, "AS_LISTED", simulator.option_sets(there.game)[0], move_seconds=1)
+        assert list(verify.check(there.game, record))
+        of_idle = [recorded.played.by for recorded in record.moves if recorded.played.seat == 0]
+        clocks = [by for by in of_idle if by == table_pb2.Played.CLOCK]
+        assert of_idle == [*clocks, *[table_pb2.Played.BOT] * (len(of_idle) - len(clocks))]
+        assert len(clocks) == min(3, len(of_idle))
+        assert {recorded.played.by for recorded in record.moves if recorded.played.seat != 0} == {table_pb2.Played.PLAYER}
+        assert record.seats[0].stand_in == (len(clocks) == 3)
+        if len(of_idle) > 3:
+            break
+    else:
+        pytest.fail("every match was over too early")
     if shutil.which("node"):
         check_by_node(there.game, record, tmp_path / "record.json")
 
@@ -120,12 +126,16 @@ async def test_all_02_moves_made_by_clocks_and_by_the_bot_that_keeps_the_seat_ar
 async def test_all_03_a_record_in_which_anything_was_changed_is_not_true(there: Table) -> None:
     true = await played(there, list(PEOPLE[: there.game.info.min_seats]), "DRAWN", simulator.option_sets(there.game)[0])
     assert list(verify.check(there.game, true))
+    count = len(true.listed)
+    # Where the rules leave nothing to chance, a seed shows in the seats alone (ALL-04): one that seats them otherwise.
+    drawn = seating(true.order, count, Chance(bytes.fromhex(true.seed)))
+    forged = next(other for n in itertools.count() if seating(true.order, count, Chance(other := seed("forged", n))) != drawn)
 
     def another_seed(record: Any) -> None:
-        record.seed = seed("forged").hex()
+        record.seed = forged.hex()
 
     def another_seed_and_its_commitment(record: Any) -> None:
-        record.seed, record.commitment = seed("forged").hex(), commitment(seed("forged"))
+        record.seed, record.commitment = forged.hex(), commitment(forged)
 
     def no_seed(record: Any) -> None:
         record.seed = "none"
@@ -174,7 +184,7 @@ async def test_all_03_a_record_in_which_anything_was_changed_is_not_true(there: 
         record.moves[0].ClearField("done")
 
     def another_winner(record: Any) -> None:
-        record.outcome.ranks[0] = 3 - record.outcome.ranks[0]
+        record.outcome.ranks[0] += 1
 
     def another_ending(record: Any) -> None:
         record.outcome.ending = table_pb2.Outcome.RESIGNED

@@ -278,6 +278,10 @@ async def test_a_watcher_goes_on_while_replicas_stop_and_come_back(tmp_path: Pat
                 await game.play(match.id, moves[0])
                 plies += 1
                 if plies % 4 == 0 and names:
+                    for address in local.services["night_clan"]:
+                        # The one that was taken down before is back, however slow the machine: one at a time is what a service outlasts.
+                        async with grpc.aio.insecure_channel(address) as channel, asyncio.timeout(20):
+                            await channel.channel_ready()
                     name = names.pop()
                     await asyncio.to_thread(local.children[name].stop if plies % 8 else local.children[name].kill)
                     local.restart(name)

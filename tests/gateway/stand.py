@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import grpc
@@ -70,8 +71,13 @@ async def refuse(context: Context, error: Error) -> None:
     await context.abort_with_status(rpc_status.to_status(status_of(error)))
 
 
+def targets(address: str, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Where each game is: at this address, but for those that have one of their own."""
+    return {**dict.fromkeys(GAMES, address), **own}
+
+
 class Service:
-    """A game's service that answers as `verbs` say, and remembers what it was asked."""
+    """Night Clan's service that answers as `verbs` say, and remembers what it was asked. It is there for the other games, and no more."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -105,7 +111,8 @@ class Service:
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NIGHT_CLAN.service, handlers),))
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
-        await self.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.SERVING)
+        for game in GAMES.values():
+            await self.health.set(game.service, health_pb2.HealthCheckResponse.SERVING)
         self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
         await self._server.start()
 
@@ -160,8 +167,10 @@ class Stand:
 
 
 @asynccontextmanager
-async def stand(keys: Keys, redis_url: str, *, on_socket: bool = False, **settings: Any) -> AsyncIterator[Stand]:
-    """Puts up a gateway and a service; with a real server on a real socket, or called in process."""
+async def stand(
+    keys: Keys, redis_url: str, *, on_socket: bool = False, services: Mapping[str, str] = MappingProxyType({}), **settings: Any
+) -> AsyncIterator[Stand]:
+    """Puts up a gateway and a service; with a real server on a real socket, or called in process. Some games may have real `services`."""
     service = Service()
     await service.start()
     chosen = GatewaySettings.model_validate(
@@ -169,7 +178,7 @@ async def stand(keys: Keys, redis_url: str, *, on_socket: bool = False, **settin
             "REDIS_URL": redis_url,
             "jwks_file": keys.jwks,
             "signing_key_file": keys.pem,
-            "services": {"night_clan": f"127.0.0.1:{service.port}"},
+            "services": targets(f"127.0.0.1:{service.port}", services),
             "drain_seconds": 2,
             **settings,
         }

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from gateway.registry import GAMES
 from gloaming.client import BOT, ME, Client, CursorGone, ProblemError
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
@@ -39,7 +40,7 @@ async def test_a_whole_match_is_played_and_watched(keys: Keys, redis_url: str, r
         player = await ann.sign_in("Ann")
         assert await ann.me() == player
         assert (await ann.rename("Bea")).name == "Bea"
-        assert [each.id for each in await ann.games()] == ["night_clan"]
+        assert [each.id for each in await ann.games()] == list(GAMES)
         game_table = ann.game(night_clan_pb2)
         made = await game_table.create_match(
             [ME, BOT],
@@ -229,4 +230,4 @@ async def test_nobody_is_signed_in_at_first(served: Stand) -> None:
     async with Client(str(served.http.base_url)) as client:
         with pytest.raises(RuntimeError, match="nobody is signed in"):
             await client.me()
-        assert [each.id for each in await client.games()] == ["night_clan"]
+        assert [each.id for each in await client.games()] == list(GAMES)

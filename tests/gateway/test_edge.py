@@ -219,7 +219,7 @@ def process(keys: Keys, redis_url: str, gateway: Stand, tmp_path: Path) -> Itera
         "REDIS_URL": redis_url,
         "GLOAMING_JWKS_FILE": str(keys.jwks),
         "GLOAMING_SIGNING_KEY_FILE": str(keys.pem),
-        "GLOAMING_SERVICES": f"night_clan=127.0.0.1:{gateway.service.port}",
+        "GLOAMING_SERVICES": ",".join(f"{game}={target}" for game, target in gateway.settings.services.items()),
         "GLOAMING_LISTEN": f"127.0.0.1:{port}",
         "GLOAMING_LOG_LEVEL": "DEBUG",
         "GLOAMING_DRAIN_SECONDS": "2",

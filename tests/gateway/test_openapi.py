@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from gateway.comments import comments, extract
 from gateway.registry import GAMES
 from gateway.schemas import DRAFT
-from tests.gateway.stand import NIGHT_CLAN, Stand, stand
+from tests.gateway.stand import Stand, stand
 from tests.harness import EVERY_GAME, Keys, table
 
 
@@ -114,23 +115,27 @@ async def test_the_catalogue_has_schemas_that_stand_alone(gateway: Stand) -> Non
 
 async def test_games_are_told_apart_by_their_id(document: dict[str, Any]) -> None:
     body = document["paths"]["/v1/matches"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert body["discriminator"]["mapping"] == {"night_clan": "#/components/schemas/NightClanCreateMatch"}
-    create = document["components"]["schemas"]["NightClanCreateMatch"]
-    assert set(create["properties"]) == {"game", "options", "settings", "seats", "order"}
-    assert create["properties"]["seats"]["items"]["properties"]["player"]["enum"] == ["me"]
-    assert document["components"]["schemas"]["NightClanMatch"]["properties"]["game"]["enum"] == ["night_clan"]
-    assert set(document["components"]["schemas"]["NightClanSubmitMove"]["properties"]) == {"move"}
+    schemas = document["components"]["schemas"]
+    names = {game: game.title().replace("_", "") for game in GAMES}
+    assert names["night_clan"] == "NightClan"
+    assert body["discriminator"]["mapping"] == {game: f"#/components/schemas/{name}CreateMatch" for game, name in names.items()}
+    assert [each["$ref"] for each in body["oneOf"]] == list(body["discriminator"]["mapping"].values())
+    for game, name in names.items():
+        create = schemas[f"{name}CreateMatch"]
+        assert set(create["properties"]) == {"game", "options", "settings", "seats", "order"}
+        assert create["properties"]["game"]["enum"] == [game]
+        assert create["properties"]["seats"]["items"]["properties"]["player"]["enum"] == ["me"]
+        assert schemas[f"{name}Match"]["properties"]["game"]["enum"] == [game]
+        assert set(schemas[f"{name}SubmitMove"]["properties"]) == {"move"}
 
 
 @pytest.fixture
 async def whole(keys: Keys, redis_url: str, redis: Redis) -> AsyncIterator[Stand]:
     """A gateway behind a real server, with the real services."""
-    (game,) = [each for each in EVERY_GAME if each.id == NIGHT_CLAN.id]
-    async with (
-        table(game, keys, redis_url) as there,
-        stand(keys, redis_url, on_socket=True, services={"night_clan": there.addresses[0]}) as it,
-    ):
-        yield it
+    async with AsyncExitStack() as stack:
+        tables = [await stack.enter_async_context(table(game, keys, redis_url)) for game in EVERY_GAME]
+        services = {there.game.id: there.addresses[0] for there in tables}
+        yield await stack.enter_async_context(stand(keys, redis_url, on_socket=True, services=services))
 
 
 @pytest.mark.slow

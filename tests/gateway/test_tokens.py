@@ -17,6 +17,7 @@ from gateway.settings import GatewaySettings
 from gateway.tokens import HostToken, Signer, public_jwk, write_keys
 from services.kit.identity import Identity
 from services.kit.storage import Storage
+from tests.gateway.stand import targets
 from tests.harness import Keys
 
 
@@ -80,6 +81,6 @@ def test_a_key_of_another_kind_or_another_set_is_told_at_once(keys: Keys, tmp_pa
     with pytest.raises(ValueError, match="Ed25519"):
         Signer(pem)
     write_keys(tmp_path)
-    mixed = {"jwks_file": keys.jwks, "signing_key_file": tmp_path / "signing-key.pem", "services": "night_clan=a:1"}
+    mixed = {"jwks_file": keys.jwks, "signing_key_file": tmp_path / "signing-key.pem", "services": targets("a:1")}
     with pytest.raises(ValueError, match="does not hold the public key"):
         create_app(GatewaySettings.model_validate(mixed))

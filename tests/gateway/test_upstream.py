@@ -37,14 +37,20 @@ def test_targets_may_hold_commas(keys: Keys) -> None:
         ("night_clan=ipv4:127.0.0.1:1,127.0.0.1:2", "ipv4:127.0.0.1:1,127.0.0.1:2"),
         ("night_clan=dns:///night-clan:50051", "dns:///night-clan:50051"),
     ]:
-        settings = GatewaySettings.model_validate({"jwks_file": keys.jwks, "signing_key_file": keys.pem, "services": text})
-        assert settings.services == {"night_clan": target}
+        others = [f"{game}=127.0.0.1:{n}" for n, game in enumerate(GAMES, start=1) if game != "night_clan"]
+        for services in ([text, *others], [*others, text]):
+            given = {"jwks_file": keys.jwks, "signing_key_file": keys.pem, "services": ",".join(services)}
+            settings = GatewaySettings.model_validate(given)
+            assert settings.services == {"night_clan": target, **dict(other.split("=") for other in others)}
 
 
 @pytest.mark.parametrize("text", ["", "night_clan", "night_clan=", "chess=127.0.0.1:1", "night_clan=a:1,chess=b:1"])
-def test_a_game_without_a_target_is_told_at_once(keys: Keys, text: str) -> None:
-    with pytest.raises(ValueError, match="one target for each of night_clan"):
-        GatewaySettings.model_validate({"jwks_file": keys.jwks, "signing_key_file": keys.pem, "services": text})
+@pytest.mark.parametrize("others", ["", ",".join(f"{game}=a:1" for game in GAMES if game != "night_clan")])
+def test_a_game_without_a_target_is_told_at_once(keys: Keys, text: str, others: str) -> None:
+    with pytest.raises(ValueError, match=f"one target for each of {', '.join(GAMES)}"):
+        GatewaySettings.model_validate(
+            {"jwks_file": keys.jwks, "signing_key_file": keys.pem, "services": ",".join(filter(None, [text, others]))}
+        )
 
 
 async def test_a_call_that_finds_no_service_is_made_again_under_the_same_request_id(gateway: Stand) -> None:
@@ -143,17 +149,17 @@ async def test_ready_says_what_is_not(gateway: Stand) -> None:
     response = await gateway.http.get("/readyz")
     assert (response.status_code, response.json()) == (
         200,
-        {"ready": True, "draining": False, "storage": True, "services": {"night_clan": "SERVING"}},
+        {"ready": True, "draining": False, "storage": True, "services": dict.fromkeys(GAMES, "SERVING")},
     )
     await gateway.service.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.NOT_SERVING)
     response = await gateway.http.get("/readyz")
-    assert (response.status_code, response.json()["services"]) == (503, {"night_clan": "NOT_SERVING"})
+    assert (response.status_code, response.json()["services"]) == (503, dict.fromkeys(GAMES, "SERVING") | {"night_clan": "NOT_SERVING"})
     await gateway.service.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.SERVING)
     gateway.app.state.draining.set()
     response = await gateway.http.get("/readyz")
     assert (response.status_code, response.json()["draining"]) == (503, True)
     await gateway.service.stop()
-    assert (await gateway.http.get("/readyz")).json()["services"] == {"night_clan": "UNREACHABLE"}
+    assert (await gateway.http.get("/readyz")).json()["services"] == dict.fromkeys(GAMES, "UNREACHABLE")
     assert (await gateway.http.get("/healthz")).json() == {"alive": True}
 
 
