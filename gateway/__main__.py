@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from gateway.app import create_app
+from gateway.protocol import HEAD_BYTES, Protocol
 from gateway.settings import GatewaySettings, table
 from gateway.tokens import SCOPES, Signer, write_keys
 from services.kit import logs
@@ -55,7 +56,8 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
         host=host.strip("[]"),
         port=int(port),
         loop="uvloop",
-        http="httptools",
+        http=Protocol,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         ws="none",
         lifespan="on",
         log_config=None,
