@@ -73,9 +73,10 @@ $(RUN): requirements.lock
 $(DEV): requirements-dev.lock
 	@$(PYTHON) deploy/setup_venv.py $< $@
 
-# Stubs of services only for protos that have one.
+# Stubs of services only for protos that have one. Types for those who import them: py.typed in each package (PEP 561).
 .PHONY: generated
 generated:
 	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=$(OUT) --pyi_out=$(OUT) $(PROTOS)
 	@$(BIN)/python -m grpc_tools.protoc -Iproto --grpc_python_out=$(OUT) $$(grep -l '^service ' $(PROTOS))
+	@for package in $(OUT)/gloaming/*/v*; do touch $$package/py.typed; done

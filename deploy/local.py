@@ -9,6 +9,7 @@ given here. What matters lies in the data directory, so that starting again with
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import fcntl
 import http.client
@@ -29,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 60.0
 # Enough for a call to finish; whoever stops a server of their own is waiting for the prompt.
 DRAIN_SECONDS = 2.0
+# A replica that ends by itself is started again, so often a minute at most.
+RESTARTS_A_MINUTE = 5
 
 
 class LocalError(RuntimeError):
@@ -68,6 +71,7 @@ class Local:
         self.logs = self.data / "logs"
         self.redis_url = ""
         self.services: dict[str, list[str]] = {game: [f"{LOCALHOST}:{free_port()}" for _ in range(replicas)] for game in GAMES}
+        self.metrics: dict[str, list[str]] = {game: [f"{LOCALHOST}:{free_port()}" for _ in range(replicas)] for game in GAMES}
         self.children: dict[str, Child] = {}
         self._env = {**os.environ, **(env or {})}
         self._env.setdefault("GLOAMING_DRAIN_SECONDS", str(DRAIN_SECONDS))
@@ -85,6 +89,11 @@ class Local:
     def urls(self) -> list[str]:
         """Every gateway's address."""
         return [f"http://{_in_url(self._own_host)}:{port}" for port in self.ports]
+
+    @property
+    def signing_key(self) -> Path:
+        """The private key of access tokens."""
+        return self.data / "keys" / "signing-key.pem"
 
     @property
     def _own_host(self) -> str:
@@ -146,6 +155,10 @@ class Local:
         """A process that has ended by itself, if any."""
         return next((child for child in self.children.values() if not child.running), None)
 
+    def has_others(self, child: Child) -> bool:
+        """Whether other replicas of the same game serve while this one does not."""
+        return any(len(addresses) > 1 and child.name.rpartition("-")[0] == game for game, addresses in self.services.items())
+
     def give_up(self) -> None:
         """Let a `start` that another thread, or the code a signal interrupted, is in fail soon."""
         self._stopping.set()
@@ -176,6 +189,7 @@ class Local:
 
     def _start_redis(self) -> None:
         if url := self._env.get("REDIS_URL"):
+            _ping(url)
             self.redis_url = url
             return
         self._redis = RedisServer(self.data / "redis", durable=True)
@@ -195,15 +209,15 @@ class Local:
     def _start_children(self, keys: Path) -> None:
         common = {"REDIS_URL": self.redis_url, "GLOAMING_JWKS_FILE": str(keys / "jwks.json"), "PYTHONUNBUFFERED": "1"}
         for game, addresses in self.services.items():
-            for number, address in enumerate(addresses, 1):
+            for number, (address, metrics) in enumerate(zip(addresses, self.metrics[game], strict=True), 1):
                 name = _numbered(game, number, addresses)
-                listen = {"GLOAMING_LISTEN": address, "GLOAMING_METRICS_LISTEN": f"{LOCALHOST}:{free_port()}"}
+                listen = {"GLOAMING_LISTEN": address, "GLOAMING_METRICS_LISTEN": metrics}
                 self._start_child(name, f"services.{game}", common | listen)
         # One address as it is; several as gRPC's target for a fixed list, among which a client takes turns.
         targets = {game: f"{'ipv4:' if len(addresses) > 1 else ''}{','.join(addresses)}" for game, addresses in self.services.items()}
         gateway = {
             "GLOAMING_SERVICES": ",".join(f"{game}={target}" for game, target in targets.items()),
-            "GLOAMING_SIGNING_KEY_FILE": str(keys / "signing-key.pem"),
+            "GLOAMING_SIGNING_KEY_FILE": str(self.signing_key),
         }
         for number, port in enumerate(self.ports, 1):
             listen = {"GLOAMING_LISTEN": f"{_in_url(self.host)}:{port}"}
@@ -241,6 +255,19 @@ class Local:
             return response.status, response.read(2000).decode(errors="replace")
 
 
+def _ping(url: str) -> None:
+    """Raises `LocalError` unless a Redis answers there. What the URL says is not repeated: it may hold a password."""
+    import redis
+
+    try:
+        with redis.Redis.from_url(url, socket_connect_timeout=3, socket_timeout=3) as client:
+            client.ping()
+    except ValueError:
+        raise LocalError("REDIS_URL is no address of a Redis: redis://HOST:PORT/DATABASE.") from None
+    except redis.RedisError as error:
+        raise LocalError(f"The Redis that REDIS_URL names does not answer: {str(error).rstrip('.')}.") from None
+
+
 def _numbered(name: str, number: int, among: Sequence[object]) -> str:
     return name if len(among) == 1 else f"{name}-{number}"
 
@@ -262,6 +289,9 @@ def summary(local: Local, seconds: float) -> str:
         f"  API       {local.url}/docs",
         f"  Redis     {local.redis_url}" if "redis" in local.children else "  Redis     as REDIS_URL says",
         *(f"  service   {game} at {', '.join(addresses)} (gRPC)" for game, addresses in local.services.items()),
+        *(f"  metrics   {url}/metrics" for url in local.urls),
+        *(f"  metrics   {game} at {', '.join(f'http://{address}/metrics' for address in all_)}" for game, all_ in local.metrics.items()),
+        f"  key       {local.signing_key} (for operators' tokens)",
         f"  logs      {local.logs}",
         "Ctrl-C stops it; its matches are kept for the next start.",
     ]
@@ -309,14 +339,26 @@ def run(local: Local, *, verbose: bool) -> int:
         return 1
     print(summary(local, time.monotonic() - began), flush=True)
     logs = _Followed(local.children)
+    restarts: collections.deque[float] = collections.deque(maxlen=RESTARTS_A_MINUTE)
     while not stop.wait(0.2):
         if verbose:
             logs.print()
-        if child := local.fallen():
+        if not (child := local.fallen()):
+            continue
+        now = time.monotonic()
+        if local.has_others(child) and (len(restarts) < RESTARTS_A_MINUTE or restarts[0] < now - 60):
+            restarts.append(now)
+            print(f"{child.name} {child.exit_status}, and is started again. Its log: {child.log}", file=sys.stderr, flush=True)
+            local.restart(child.name)
+        else:
             print(epitaph(child), file=sys.stderr)
             local.stop()
+            print("Everything was stopped.", file=sys.stderr)
             return 1
     local.stop()
+    where = local.data if "redis" in local.children else "the Redis of REDIS_URL"
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print(f"Stopped; matches are kept in {where}.", flush=True)
     return 0
 
 

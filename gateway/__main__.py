@@ -3,24 +3,32 @@
 python -m gateway                                            serves
 python -m gateway keys DIRECTORY                             makes the keys that access tokens are signed and checked with
 python -m gateway token --subject ops --scope host           prints an operator's access token
+python -m gateway settings                                   prints what the environment may set, as a table in Markdown
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
 from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.tokens import Signer, write_keys
+from gateway.protocol import HEAD_BYTES, Protocol
+from gateway.settings import GatewaySettings, table
+from gateway.tokens import SCOPES, Signer, write_keys
 from services.kit import logs
 from services.kit.settings import read
+
+_YEAR = 31_536_000
+
+_log = structlog.get_logger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -35,6 +43,10 @@ class Server(uvicorn.Server):
         self._app.state.draining.set()
         await super().shutdown(sockets)
 
+    def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
+        """Says where it listens; what uvicorn says is for a server in a terminal."""
+        _log.info("serving", addresses=[f"{host}:{port}" for host, port, *_ in (each.getsockname() for each in listeners)])
+
 
 def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
     """Returns how the application is served."""
@@ -44,7 +56,8 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
         host=host.strip("[]"),
         port=int(port),
         loop="uvloop",
-        http="httptools",
+        http=Protocol,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -64,11 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keys = commands.add_parser("keys", help="make the keys that access tokens are signed and checked with")
     keys.add_argument("directory", type=Path, help="where signing-key.pem (for the gateway alone) and jwks.json (for every service) go")
     token = commands.add_parser("token", help="print an access token, for operators")
-    token.add_argument("--key", type=Path, help="the private key (default: GLOAMING_SIGNING_KEY_FILE)")
+    token.add_argument("--key", type=Path, help="the private key (default: what GLOAMING_SIGNING_KEY_FILE names)")
     token.add_argument("--subject", default="ops", help="whom it speaks for (default ops)")
     token.add_argument("--name", default="", help="the name that others see")
-    token.add_argument("--scope", default="host", help="what it is good for, words apart by spaces (default host)")
-    token.add_argument("--seconds", type=int, default=3600, help="how long it is good (default 3600)")
+    token.add_argument("--scope", type=_scope, default="host", help=f"what it is good for: {' or '.join(SCOPES)}, or both (default host)")
+    token.add_argument("--seconds", type=_seconds, default=3600, help=f"how long it is good, 1 to {_YEAR} (default 3600)")
+    commands.add_parser("settings", help="print what the environment may set, as a table in Markdown")
     asked = parser.parse_args(arguments)
     match asked.command:
         case "keys":
@@ -77,10 +91,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
             except FileExistsError as fault:
                 sys.exit(str(fault))
         case "token":
-            key = asked.key or read(GatewaySettings).signing_key_file
-            print(Signer(key).access(asked.subject, asked.name, 0, asked.scope, asked.seconds)[0])
+            print(_signer(asked.key).access(asked.subject, asked.name, 0, asked.scope, asked.seconds)[0])
+        case "settings":
+            print(table())
         case _:
             serve(read(GatewaySettings))
+
+
+def _scope(text: str) -> str:
+    words = text.split()
+    if not words or not set(words) <= set(SCOPES):
+        raise argparse.ArgumentTypeError(f"must be {' or '.join(SCOPES)}, or both")
+    return " ".join(words)
+
+
+def _seconds(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= _YEAR):
+        raise argparse.ArgumentTypeError(f"must be 1 to {_YEAR}")
+    return int(text)
+
+
+def _signer(key: Path | None) -> Signer:
+    """The signer with a key, or with the one that the environment names; without a good one the process ends with a sentence."""
+    named = str(key or os.environ.get("GLOAMING_SIGNING_KEY_FILE", ""))
+    if not named:
+        sys.exit("Name the private key: with --key, or with GLOAMING_SIGNING_KEY_FILE.")
+    try:
+        return Signer(Path(named))
+    except OSError as fault:
+        sys.exit(f"{named} cannot be read: {fault.strerror}.")
+    except ValueError as fault:
+        sys.exit(f"{fault}.")
 
 
 def serve(settings: GatewaySettings) -> None:

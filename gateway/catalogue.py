@@ -34,7 +34,7 @@ class Catalogue:
         """A game, with JSON Schemas of its options, moves, views and events."""
         body = self._each.get(request.path_params["game_id"])
         if body is None:
-            raise NotFound("GAME_NOT_FOUND", "there is no game by this id")
+            raise NotFound("GAME_NOT_FOUND", "there is no game of this id")
         return Response(body, media_type=JSON)
 
 

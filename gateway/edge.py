@@ -15,6 +15,8 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
+_FRAMED_TWICE = "a request has Content-Length or Transfer-Encoding, not both"
+
 _log = structlog.get_logger("gateway.access")
 
 
@@ -50,7 +52,10 @@ class Edge:
 
         with metrics.IN_FLIGHT.track_inprogress():
             try:
-                await self._app(scope, receive, observed)
+                if _framed_twice(scope):
+                    await problems.problem(400, "BAD_REQUEST", _FRAMED_TWICE, headers={"Connection": "close"})(scope, receive, observed)
+                else:
+                    await self._app(scope, receive, observed)
             except Exception as fault:
                 _log.error("unforeseen", exc_info=fault)
                 if not status:
@@ -65,6 +70,11 @@ def _as_get(scope: Scope) -> Scope:
     """A HEAD is a GET whose body the server leaves out (RFC 9110, 9.3.2); it asks for no stream, which would have no end."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
     return {**scope, "method": "GET", "headers": headers}
+
+
+def _framed_twice(scope: Scope) -> bool:
+    """Whether it could end in two places, and so hide another request from who only looks at one of them (RFC 9112, 6.1)."""
+    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
 def _request_id(scope: Scope) -> bytes:

@@ -45,6 +45,8 @@ async def body(request: Request) -> bytes:
     kind, _, parameters = request.headers.get("content-type", JSON).partition(";")
     if kind.strip().lower() != JSON or parameters.strip().lower() not in ("", "charset=utf-8", 'charset="utf-8"'):
         raise Unacceptable(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", f"send {JSON} in UTF-8")
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise Unacceptable(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", "send it as it is, without a Content-Encoding")
     limit: int = request.app.state.settings.body_limit
     announced = request.headers.get("content-length", "0")
     read, size = [], 0

@@ -40,7 +40,7 @@ from services.kit.storage import Script, Storage
 _INDEX = Script(Path(__file__).parent / "lua" / "index_match.lua")
 _MOST_MATCHES = 1000
 _ANSWER_SECONDS = 86_400
-_PAGE, _MOST_A_PAGE = 20, 50
+PAGE, MOST_A_PAGE = 20, 50
 # A match is indexed before it is made: until so long after, not being there yet does not mean being gone.
 _SETTLED_MS = 60_000
 _ME = "me"
@@ -58,7 +58,9 @@ def _create_body(schemas: Schemas) -> Schema:
         name = name_of(descriptor).removesuffix("Request")
         schema = schemas.object(descriptor, _NOT_IN_CREATE)
         seats = schema["properties"]["seats"]
-        seats["items"]["properties"]["player"] = {"type": "string", "enum": [_ME]}
+        for occupant in seats["items"]["oneOf"]:
+            if "player" in occupant["properties"]:
+                occupant["properties"]["player"] = {"type": "string", "enum": [_ME], "description": "Oneself."}
         seats |= {"minItems": game.min_seats, "maxItems": game.max_seats}
         seats |= {"contains": {"required": ["player"]}, "minContains": 1, "maxContains": 1}
         schema["properties"] = {"game": {"type": "string", "enum": [game.id]}, **schema["properties"]}
@@ -248,7 +250,7 @@ class Matches:
             200: Says({JSON: each("ListEventsResponse"), streams.MEDIA_TYPE: lambda _: {"type": "string"}}, (), "A page, or a stream"),
             204: Says({}, (), "The stream is over: the match has ended, and the cursor is its last"),
         },
-        parameters=("after", "pageSize", "Last-Event-ID"),
+        parameters=("after", "pageSize-Events", "Last-Event-ID"),
         problems=(401, 403, 404, 422),
     )
     async def list_events(self, request: Request) -> Response:
@@ -318,7 +320,7 @@ class Matches:
         """
         authorization = exchange.bearer(request)
         caller = await self._players.caller(request)
-        size = min(exchange.int_query(request, "pageSize", 0) or _PAGE, _MOST_A_PAGE)
+        size = min(exchange.int_query(request, "pageSize", 0) or PAGE, MOST_A_PAGE)
         newest = _read_token(exchange.text_query(request, "pageToken"))
         key = matches_key(caller.player)
         entries = await self._entries(key, newest, size + 1)
@@ -386,7 +388,7 @@ def _check_seats(game: Game, asked: Any) -> None:
         raise Unreadable("seats", f"must be {game.min_seats} to {game.max_seats}")
     for index, seat in enumerate(asked.seats):
         if seat.WhichOneof("occupant") is None:
-            raise Unreadable(f"seats[{index}]", "must have a player or a bot")
+            raise Unreadable(f"seats[{index}]", "must be a player or a bot")
         if seat.WhichOneof("occupant") == "player" and seat.player != _ME:
             raise Unreadable(f"seats[{index}].player", f"must be {_ME}")
     if sum(seat.player == _ME for seat in asked.seats) != 1:
@@ -432,7 +434,7 @@ def _read_token(token: str) -> tuple[str, int] | None:
             raise ValueError(made)
         return match_id, int(made)
     except (binascii.Error, NotFound, ValueError):
-        raise Unreadable("pageToken", "is none that this answered with") from None
+        raise Unreadable("pageToken", "must be the nextPageToken of a page") from None
 
 
 async def _chain(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from gateway import problems
 from gateway.exchange import JSON
+from gateway.matches import MOST_A_PAGE, PAGE
 from gateway.operations import Operation, Says
 from gateway.registry import GAMES, descriptor_of
 from gateway.schemas import Schemas
@@ -36,6 +37,16 @@ _TAGS = {
 }
 
 _KEY = "Names this request. A retry under the same key gets the first answer; another body under it is 422 (REQUEST_ID_REUSED)."
+
+
+def _page_size(usual: int, most: int) -> dict[str, Any]:
+    return {
+        "name": "pageSize",
+        "in": "query",
+        "schema": {"type": "integer", "format": "int32", "minimum": 0, "default": usual},
+        "description": f"At most so many; 0 means {usual}, more than {most} means {most}.",
+    }
+
 
 _PARAMETERS: Mapping[str, dict[str, Any]] = {
     "player_id": {"in": "path", "schema": {"type": "string"}, "description": "The player's id."},
@@ -64,11 +75,9 @@ _PARAMETERS: Mapping[str, dict[str, Any]] = {
         "schema": {"type": "string", "pattern": "^([A-Za-z0-9_-]{16})?$"},
         "description": "The cursor after which to go on; without one, from the beginning.",
     },
-    "pageSize": {
-        "in": "query",
-        "schema": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 2**31 - 1},
-        "description": "At most so many; 0 for the usual number. Beyond the most that is allowed, the most.",
-    },
+    "pageSize": _page_size(PAGE, MOST_A_PAGE),
+    # The services decide this; their protos say the same.
+    "pageSize-Events": _page_size(100, 500),
     "pageToken": {"in": "query", "schema": {"type": "string"}, "description": "`nextPageToken` of the page before."},
 }
 

@@ -327,4 +327,4 @@ def _bad_refresh_token() -> Unauthenticated:
 
 
 def _no_player() -> NotFound:
-    return NotFound("PLAYER_NOT_FOUND", "there is no player by this id")
+    return NotFound("PLAYER_NOT_FOUND", "there is no player of this id")

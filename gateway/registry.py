@@ -115,5 +115,5 @@ def game_of(match_id: str) -> Game:
     shaped = _MATCH_ID.fullmatch(match_id)
     game = GAMES.get(shaped[1]) if shaped else None
     if game is None:
-        raise NotFound("MATCH_NOT_FOUND", "there is no match by this id")
+        raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
     return game

@@ -1,11 +1,14 @@
 """JSON Schemas (draft 2020-12) of protobuf messages, as `gateway.transcoding` reads and writes them.
 
 A message that a client may send is closed (unknown fields are refused) and requires nothing, for proto3 leaves defaults out. A message that
-only the server sends stays open, so that a newer server does not break an older client, and requires the fields that are always printed.
+only the server sends stays open, so that a newer server does not break an older client, and requires the fields that are always there:
+those without presence, and messages, unless they are `optional` or their comment in the .proto file says "absent" or "only". A message
+that is one choice and nothing else is a union of objects with one key each.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,12 +21,13 @@ Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NOTHING: frozenset[str] = frozenset()
+_AT_TIMES = re.compile(r"\b(absent|only)\b", re.IGNORECASE)
 
 _SCALARS: Mapping[int, Schema] = {
     FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
     FieldDescriptor.TYPE_STRING: {"type": "string"},
     FieldDescriptor.TYPE_BYTES: {"type": "string", "contentEncoding": "base64"},
-    FieldDescriptor.TYPE_INT32: {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1},
+    FieldDescriptor.TYPE_INT32: {"type": "integer", "format": "int32"},
     FieldDescriptor.TYPE_UINT32: {"type": "integer", "format": "int64", "minimum": 0, "maximum": 2**32 - 1},
     FieldDescriptor.TYPE_FLOAT: {"type": "number", "format": "float"},
     FieldDescriptor.TYPE_DOUBLE: {"type": "number", "format": "double"},
@@ -79,18 +83,16 @@ class Schemas:
         fields = [field for field in descriptor.fields if field.json_name not in omit]
         closed = bool(omit) or descriptor.full_name in self._inputs
         schema: Schema = {"type": "object", **_described(descriptor.full_name)}
-        if fields:
-            schema["properties"] = {
-                field.json_name: self._field(field, _below(omit, field.json_name)) | _described(field.full_name) for field in fields
-            }
-        if closed:
-            schema["additionalProperties"] = False
-        elif always := [field.json_name for field in fields if not field.has_presence]:
+        properties = {field.json_name: self._field(field, _below(omit, field.json_name)) | _described(field.full_name) for field in fields}
+        more: Schema = {"additionalProperties": False} if closed else {}
+        if fields and all(_chosen(field) for field in fields) and len({_chosen(field) for field in fields}) == 1:
+            one = [{"type": "object", "properties": {name: value}, "required": [name], **more} for name, value in properties.items()]
+            return schema | {"oneOf": one}
+        if properties:
+            schema["properties"] = properties
+        if not closed and (always := [field.json_name for field in fields if _always(field)]):
             schema["required"] = always
-        choices = {field.containing_oneof.name for field in fields if field.containing_oneof is not None}
-        if len(choices) == 1 and len(fields) > 1 and all(field.containing_oneof is not None for field in fields):
-            schema |= {"minProperties": 1, "maxProperties": 1}
-        return schema
+        return schema | more
 
     def each(self, message: str) -> Schema:
         """Returns the schema of the messages of one name, of whichever game; told apart by `game` where they have it."""
@@ -120,6 +122,19 @@ class Schemas:
         if field.message_type is not None:
             return self.object(field.message_type, omit) if omit else self.ref(field.message_type)
         return dict(_SCALARS[field.type])
+
+
+def _chosen(field: FieldDescriptor) -> str:
+    """The choice that a field belongs to, or nothing; for `optional`, protobuf makes a choice of one."""
+    oneof = field.containing_oneof
+    return "" if oneof is None or oneof.name == f"_{field.name}" else oneof.name
+
+
+def _always(field: FieldDescriptor) -> bool:
+    """Whether the server always sends a field."""
+    if not field.has_presence:
+        return True
+    return field.message_type is not None and field.containing_oneof is None and not _AT_TIMES.search(comments().get(field.full_name, ""))
 
 
 def _described(full_name: str) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import NoDecode
 
 from gateway.registry import GAMES
-from services.kit.settings import Common
+from services.kit.settings import Common, ServiceSettings
 
 
 class GatewaySettings(Common):
@@ -46,3 +47,28 @@ class GatewaySettings(Common):
     @classmethod
     def _origins(cls, value: object) -> object:
         return [origin.strip() for origin in value.split(",") if origin.strip()] if isinstance(value, str) else value
+
+
+# What the fields that all processes share do not say themselves.
+_SAID = {
+    "REDIS_URL": "The Redis that holds everything: `redis://`, `rediss://` or `unix://`.",
+    "GLOAMING_LOG_LEVEL": "What is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`.",
+}
+
+
+def table() -> str:
+    """Every environment variable of the gateway and of the services, as a table in Markdown."""
+    rows = (
+        *_rows(Common, "all"),
+        *_rows(GatewaySettings, "gateway"),
+        *_rows(ServiceSettings, "services"),
+    )
+    return "\n".join(["| variable | of | default | what it says |", "| --- | --- | --- | --- |", *rows])
+
+
+def _rows(kind: type[Common], of: str) -> Iterator[str]:
+    for name, field in kind.model_fields.items():
+        if kind is Common or name not in Common.model_fields:
+            variable = str(field.validation_alias or f"GLOAMING_{name.upper()}")
+            default = "must be set" if field.is_required() else f"`{field.default}`" if field.default not in ("", []) else "none"
+            yield f"| `{variable}` | {of} | {default} | {field.description or _SAID[variable]} |"

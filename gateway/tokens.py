@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
@@ -19,6 +20,7 @@ from services.kit.identity import AUDIENCE, ISSUER
 
 KEY_FILE = "signing-key.pem"
 JWKS_FILE = "jwks.json"
+SCOPES = ("play", "host")
 
 
 class Signer:
@@ -28,13 +30,18 @@ class Signer:
         key_file: an Ed25519 private key (PKCS 8, PEM).
 
     Raises:
-        ValueError: the file holds another kind of key.
+        OSError: the file cannot be read.
+        ValueError: it holds something else.
     """
 
     def __init__(self, key_file: Path) -> None:
-        key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
+        pem = key_file.read_bytes()
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+        except (TypeError, ValueError, UnsupportedAlgorithm):  # no PEM, one under a password, or of a kind that nobody knows
+            key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise ValueError(f"{key_file} does not hold an Ed25519 key")
+            raise ValueError(f"{key_file} does not hold an Ed25519 private key (PEM, without a password)")
         self._key = key
         self.public = public_jwk(key.public_key())
         self.key_id = self.public["kid"]

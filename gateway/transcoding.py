@@ -207,7 +207,8 @@ def _enum(field: FieldDescriptor, value: Any, path: str) -> int:
     numbers = _numbers(field.enum_type)
     number = numbers.get(value) if isinstance(value, str) else None
     if number is None:
-        raise Unreadable(path, f"must be one of {', '.join(numbers)}")
+        # The zero value is the field left out: it is taken, and not offered.
+        raise Unreadable(path, f"must be one of {', '.join(name for name, known in numbers.items() if known)}")
     return number
 
 

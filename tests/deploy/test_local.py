@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -9,13 +10,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
-from deploy.local import Local, LocalError
+from deploy.local import RESTARTS_A_MINUTE, Local, LocalError
 from deploy.processes import free_port
 from gateway.registry import GAMES
 
@@ -56,6 +57,16 @@ def members(data: Path) -> list[int]:
     return found
 
 
+def running(data: Path, game: str) -> list[int]:
+    """The processes of a game's service (Linux)."""
+    found = []
+    for pid in members(data):
+        with suppress(OSError):
+            if f"services.{game}\0".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
 def status(url: str) -> int:
     with urllib.request.urlopen(url, timeout=5) as response:
         return int(response.status)
@@ -75,8 +86,14 @@ def test_it_says_where_everything_is_and_leaves_nothing_behind(tmp_path: Path, h
         assert status(f"http://127.0.0.1:{port}/readyz") == 200
         # The launcher, Redis, the gateway and a service a game.
         assert len(members(tmp_path)) == 3 + len(GAMES)
+        for address in re.findall(r"http://\S+/metrics", said):
+            assert status(address) == 200
+        (key,) = re.findall(r"key +(\S+)", said)
+        assert Path(key).is_file()
         process.send_signal(how)
-        assert process.wait(20) == 0
+        out, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert out == f"Stopped; matches are kept in {tmp_path}.\n"
     assert members(tmp_path) == []
 
 
@@ -108,12 +125,41 @@ def test_when_a_process_dies_it_says_which_and_stops_the_rest(tmp_path: Path) ->
     with launched(tmp_path, free_port()) as process:
         printed_until(process, "Ctrl-C")
         game = next(iter(GAMES))
-        victim = next(pid for pid in members(tmp_path) if f"services.{game}\0".encode() in Path(f"/proc/{pid}/cmdline").read_bytes())
+        (victim,) = running(tmp_path, game)
         os.kill(victim, signal.SIGKILL)
         _, error = process.communicate(timeout=20)
     assert process.returncode == 1
     assert error.startswith(f"{game} was ended by SIGKILL")
+    assert error.endswith("\nEverything was stopped.\n")
     assert members(tmp_path) == []
+
+
+@linux
+def test_a_replica_that_dies_is_started_again_unless_it_keeps_dying(tmp_path: Path) -> None:
+    game = next(iter(GAMES))
+    with launched(tmp_path, free_port(), "--replicas", "2") as process:
+        printed_until(process, "Ctrl-C")
+        assert process.stderr is not None
+        for n in range(RESTARTS_A_MINUTE + 1):
+            while len(replicas := running(tmp_path, game)) < 2:
+                time.sleep(0.02)
+            os.kill(replicas[n % 2], signal.SIGKILL)
+            said = process.stderr.readline()
+            assert re.match(rf"{game}-[12] was ended by SIGKILL", said)
+            assert ("is started again" in said) == (n < RESTARTS_A_MINUTE)
+        assert process.wait(20) == 1
+        assert process.stderr.read().endswith("\nEverything was stopped.\n")
+    assert members(tmp_path) == []
+
+
+@pytest.mark.parametrize("url", ["redis://me:secret@127.0.0.1:{port}/0", "127.0.0.1:{port}", "redis://me:secret@127.0.0.1:x/0"])
+def test_a_redis_that_does_not_answer_is_one_sentence_at_once(tmp_path: Path, url: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(LocalError, match=r"REDIS_URL .*\.$") as raised:
+        Local(tmp_path, env={"REDIS_URL": url.format(port=free_port())}).start()
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert time.monotonic() - began < 5
 
 
 def test_two_copies_do_not_share_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

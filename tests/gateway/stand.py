@@ -94,7 +94,7 @@ class Service:
         from services.kit.errors import NotFound
 
         if request.match_id not in self.matches:
-            await refuse(context, NotFound("MATCH_NOT_FOUND", "there is no match by this id"))
+            await refuse(context, NotFound("MATCH_NOT_FOUND", "there is no match of this id"))
         return self.matches[request.match_id]
 
     def calls(self, verb: str) -> list[Any]:

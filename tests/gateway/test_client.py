@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.registry import GAMES
-from gloaming.client import BOT, ME, Client, CursorGone, ProblemError
+from gloaming.client import BOT, ME, Client, CursorGoneError, ProblemError
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
@@ -221,7 +221,7 @@ async def test_a_lost_history_is_told_and_not_skipped(served: Stand, client: Cli
         return night_clan_pb2.ListEventsResponse(snapshot=match(), next_cursor=cursor(7))
 
     served.service.verbs["ListEvents"] = lost
-    with pytest.raises(CursorGone) as gone:
+    with pytest.raises(CursorGoneError) as gone:
         _ = [each async for each in client.game(night_clan_pb2).events(MATCH_ID, cursor(3))]
     assert gone.value.snapshot.cursor == cursor(7)
 

@@ -60,8 +60,31 @@ async def test_all_that_the_proto_files_say_is_said_here_too(document: dict[str,
     assert comments() == extract(), "the .proto files have changed: run python -m gateway.comments"
     for name, schema in document["components"]["schemas"].items():
         assert schema["description"], name
-        for field, each in schema.get("properties", {}).items():
-            assert each.get("description") or field == "game", (name, field)
+        for part in (schema, *schema.get("oneOf", [])):
+            for field, each in part.get("properties", {}).items():
+                assert each.get("description") or field == "game", (name, field)
+
+
+async def test_what_the_server_always_sends_is_required_and_a_choice_is_a_union(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    match, page, game = schemas["NightClanMatch"], schemas["NightClanListEventsResponse"], schemas["Game"]
+    assert set(match["properties"]) - set(match["required"]) == {"viewerSeat", "deadline", "outcome"}
+    assert set(page["properties"]) - set(page["required"]) == {"snapshot"}
+    assert set(schemas["NightClanCardPlayed"]["required"]) == {"seat", "card", "location"}
+    assert set(game["properties"]) - set(game["required"]) == {"schemas"}
+    assert [each["required"] for each in schemas["NightClanMove"]["oneOf"]] == [["keep"], ["mulligan"], ["play"]]
+    assert all(each["additionalProperties"] is False for each in schemas["NightClanMove"]["oneOf"])
+    event = jsonschema.Draft202012Validator({**schemas["NightClanEvent"], "components": document["components"]})
+    assert event.is_valid({"handKept": {"seat": 0}})
+    assert not event.is_valid({"handKept": {}})
+    assert not event.is_valid({"handKept": {"seat": 0}, "cardsDrawn": {"seat": 0, "count": 1, "cards": []}})
+
+
+async def test_page_sizes_are_told(document: dict[str, Any]) -> None:
+    for path in ("/v1/matches/{match_id}/events", "/v1/players/me/matches"):
+        (size,) = [each for each in document["paths"][path]["get"]["parameters"] if each["name"] == "pageSize"]
+        assert re.fullmatch(rf"At most so many; 0 means {size['schema']['default']}, more than (\d+) means \1\.", size["description"])
+    assert comments()["gloaming.night_clan.v1.ListEventsRequest.page_size"] == ("At most so many; 0 means 100, more than 500 means 500.")
 
 
 async def test_every_operation_is_whole(document: dict[str, Any]) -> None:
@@ -124,7 +147,7 @@ async def test_games_are_told_apart_by_their_id(document: dict[str, Any]) -> Non
         create = schemas[f"{name}CreateMatch"]
         assert set(create["properties"]) == {"game", "options", "settings", "seats", "order"}
         assert create["properties"]["game"]["enum"] == [game]
-        assert create["properties"]["seats"]["items"]["properties"]["player"]["enum"] == ["me"]
+        assert create["properties"]["seats"]["items"]["oneOf"][0]["properties"]["player"]["enum"] == ["me"]
         assert schemas[f"{name}Match"]["properties"]["game"]["enum"] == [game]
         assert set(schemas[f"{name}SubmitMove"]["properties"]) == {"move"}
 

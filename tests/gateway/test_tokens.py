@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from gateway.tokens import HostToken, Signer, public_jwk, write_keys
 from services.kit.identity import Identity
+from services.kit.settings import Common, ServiceSettings
 from services.kit.storage import Storage
 from tests.gateway.stand import targets
 from tests.harness import Keys
@@ -51,6 +53,67 @@ async def test_services_take_what_the_command_prints(keys: Keys, redis_url: str,
     caller = await Identity.from_file(keys.jwks, storage).caller(f"Bearer {capsys.readouterr().out.strip()}")
     await storage.close()
     assert (caller.player, caller.scopes) == ("ops", frozenset({"host", "play"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, r"cannot be read: No such file or directory\.$"),
+        (b"no key", r"does not hold an Ed25519 private key \(PEM, without a password\)\.$"),
+        (b"-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", r"does not hold an Ed25519 private key"),
+    ],
+)
+def test_a_key_that_is_none_is_one_sentence(tmp_path: Path, content: bytes | None, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = tmp_path / "key.pem"
+    if content is not None:
+        key.write_bytes(content)
+    with pytest.raises(SystemExit, match=says):
+        main(["token", "--key", str(key)])
+    monkeypatch.setenv("GLOAMING_SIGNING_KEY_FILE", str(key))
+    with pytest.raises(SystemExit, match=says):
+        main(["token"])
+
+
+def test_a_key_under_a_password_and_a_missing_one_are_told(keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = serialization.load_pem_private_key(keys.pem.read_bytes(), password=None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
+    )
+    (tmp_path / "key.pem").write_bytes(locked)
+    with pytest.raises(SystemExit, match="without a password"):
+        main(["token", "--key", str(tmp_path / "key.pem")])
+    monkeypatch.delenv("GLOAMING_SIGNING_KEY_FILE", raising=False)
+    with pytest.raises(SystemExit, match="--key, or with GLOAMING_SIGNING_KEY_FILE"):
+        main(["token"])
+
+
+def test_a_token_needs_nothing_but_the_key(keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("GLOAMING_SIGNING_KEY_FILE", str(keys.pem))
+    main(["token"])
+    claims = jwt.decode(capsys.readouterr().out.strip(), options={"verify_signature": False})
+    assert (claims["sub"], claims["scope"], claims["exp"] - claims["iat"]) == ("ops", "host", 3600)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--seconds", "0"], ["--seconds", "31536001"], ["--seconds", "-1"], ["--seconds", "1e3"], ["--scope", "admin"], ["--scope", ""]],
+)
+def test_a_token_of_no_known_scope_or_length_is_not_made(keys: Keys, wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["token", "--key", str(keys.pem), *wrong])
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.search(rf"argument {wrong[0]}: must be (1 to 31536000|play or host, or both)\n$", said.err)
+
+
+def test_every_setting_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["settings"])
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in capsys.readouterr().out.splitlines()[2:]]
+    assert all(len(row) == 4 and all(row) for row in rows)
+    named = {(row[0].strip("`"), row[1]) for row in rows}
+    assert {("REDIS_URL", "all"), ("GLOAMING_LISTEN", "gateway"), ("GLOAMING_LISTEN", "services")} <= named
+    shared = set(Common.model_fields)
+    assert len(rows) == len(named) == len(GatewaySettings.model_fields) + len(ServiceSettings.model_fields) - len(shared)
 
 
 def test_the_command_makes_keys_once(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from gloaming.client.connection import Connection, ProblemError, write
 from gloaming.client.table import (
     BOT,
     ME,
-    CursorGone,
+    CursorGoneError,
     MatchEventT,
     MatchT,
     Module,
@@ -36,7 +36,7 @@ from gloaming.client.table import (
 )
 from gloaming.gateway.v1 import gateway_pb2
 
-__all__ = ["BOT", "ME", "Client", "CursorGone", "ProblemError", "Table"]
+__all__ = ["BOT", "ME", "Client", "CursorGoneError", "ProblemError", "Table"]
 
 
 class Client(Connection):

@@ -65,7 +65,7 @@ class Module(Protocol[OptionsCo, MoveCo, MatchCo, MatchEventCo, MovesCo, PlayedC
     def WatchMatchResponse(self) -> type[WatchedCo]: ...  # noqa: D102
 
 
-class CursorGone(Exception):
+class CursorGoneError(Exception):
     """A cursor does not belong to the match's history.
 
     Args:
@@ -155,14 +155,14 @@ class Table(Generic[OptionsT, MoveT, MatchT, MatchEventT, MovesT, PlayedT, Resig
         """Yields the events that there are now, from the beginning or after a cursor.
 
         Raises:
-            CursorGone: the cursor does not belong to the match's history any more.
+            CursorGoneError: the cursor does not belong to the match's history any more.
         """
         kind: Any = getattr(self._module, "ListEventsResponse")  # noqa: B009
         path = f"/v1/matches/{match_id}/events"
         while True:
             page = await self._connection.send("GET", path, kind, query={"after": after, "pageSize": page_size})
             if page.HasField("snapshot"):
-                raise CursorGone(page.snapshot)
+                raise CursorGoneError(page.snapshot)
             for event in page.events:
                 yield event
             if not page.more:
