@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from grpc_status import rpc_status
 from gateway.registry import GAMES
 from gateway.tokens import Signer, write_keys
 from gloaming.table.v1 import table_pb2
+from services.kit.errors import Unreadable
 from services.kit.game import Game
 from services.kit.server import Replica
 from services.kit.settings import ServiceSettings
@@ -172,12 +174,12 @@ class Table:
         """Makes a match and returns its id.
 
         Its seats are the fewest players that the game takes unless they are named (`bot` is a bot), in that order, and no clock runs,
-        unless told otherwise.
+        unless told otherwise. In real time its windows are as short as they may be.
         """
         settings = {"move_seconds": 0, **settings}
         request = self.game.message("CreateMatchRequest")(
             match_id=match_id or new_match_id(self.game),
-            options=options,
+            options=options or quick(self.game),
             settings=table_pb2.Settings(**settings),
             seats=[
                 table_pb2.SeatRequest(bot="STANDARD") if seat == "bot" else table_pb2.SeatRequest(player=seat)
@@ -224,6 +226,34 @@ async def table(game: Game, keys: Keys, redis_url: str, *, replicas: int = 1, **
             await replica.__aexit__()
 
 
+@cache
+def quick(game: Game) -> Message:
+    """A game's options with every time as short as its codec takes; the defaults otherwise."""
+    return _timed(game, range(0, 60_000, 50))
+
+
+@cache
+def calm(game: Game) -> Message:
+    """A game's options with every time as long as its codec takes: for some seconds nothing happens by itself."""
+    return _timed(game, range(60_000, 0, -50))
+
+
+def _timed(game: Game, times: range) -> Message:
+    options: Message = game.message("Options")()
+    for field in options.DESCRIPTOR.fields:
+        if field.name.endswith("_ms"):
+            setattr(options, field.name, next(ms for ms in times if _takes(game, field.name, ms)))
+    return options
+
+
+def _takes(game: Game, field: str, ms: int) -> bool:
+    try:
+        game.codec.options_from_proto(game.message("Options")(**{field: ms}))
+    except Unreadable:
+        return False
+    return True
+
+
 async def play_out(match_id: str, *players: Player, pick: Any = None, request_ids: bool = False) -> None:
     """Plays a match to its end: each player whose turn it is plays the first legal move, or the one that `pick` picks."""
     pick = pick or (lambda moves: moves[0])
@@ -234,7 +264,12 @@ async def play_out(match_id: str, *players: Player, pick: Any = None, request_id
         moved = False
         for player in players:
             if moves := await player.moves(match_id):
-                await player.submit(match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
+                try:
+                    await player.submit(match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
+                except Refused:
+                    if not player.game.real_time:
+                        raise
+                    # Its window of time has ended meanwhile.
                 moved = True
         if not moved:
             await asyncio.sleep(0.002)

@@ -18,6 +18,13 @@ def game(request: pytest.FixtureRequest) -> Game:
     return chosen
 
 
+@pytest.fixture
+def turn_based(game: Game) -> None:
+    """For what takes a match to stand still between moves; in real time see tests/services/<game>/test_service.py."""
+    if game.real_time:
+        pytest.skip("in real time a match goes on by itself")
+
+
 @pytest.fixture(scope="session")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
     """A signing key of this run."""

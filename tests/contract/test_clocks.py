@@ -26,6 +26,9 @@ from services.kit.verify import check
 from tests.harness import TRIES, Keys, Player, Refused, Table, all_events, eventually, mover, new_match_id, table
 from tests.process import process
 
+# In real time windows are everybody's clock.
+pytestmark = pytest.mark.usefixtures("turn_based")
+
 BOT, CLOCK, PLAYER = table_pb2.Played.BOT, table_pb2.Played.CLOCK, table_pb2.Played.PLAYER
 
 

@@ -85,6 +85,7 @@ def seatings(game: Game) -> list[tuple[list[str], str, bool]]:
     return found
 
 
+@pytest.mark.usefixtures("turn_based")
 @pytest.mark.rule("ALL-03")
 async def test_all_03_the_records_of_all_kinds_of_matches_are_true(there: Table, tmp_path: Path) -> None:
     options = simulator.option_sets(there.game)
@@ -101,6 +102,7 @@ async def test_all_03_the_records_of_all_kinds_of_matches_are_true(there: Table,
     assert by_whom == {table_pb2.Played.PLAYER, table_pb2.Played.BOT}
 
 
+@pytest.mark.usefixtures("turn_based")
 @pytest.mark.rule("ALL-02")
 @pytest.mark.rule("ALL-03")
 async def test_all_02_moves_made_by_clocks_and_by_the_bot_that_keeps_the_seat_are_recorded_as_such(there: Table, tmp_path: Path) -> None:
@@ -122,6 +124,7 @@ async def test_all_02_moves_made_by_clocks_and_by_the_bot_that_keeps_the_seat_ar
         check_by_node(there.game, record, tmp_path / "record.json")
 
 
+@pytest.mark.usefixtures("turn_based")
 @pytest.mark.rule("ALL-03")
 async def test_all_03_a_record_in_which_anything_was_changed_is_not_true(there: Table) -> None:
     true = await played(there, list(PEOPLE[: there.game.info.min_seats]), "DRAWN", simulator.option_sets(there.game)[0])
@@ -228,6 +231,7 @@ async def test_all_03_a_record_in_which_anything_was_changed_is_not_true(there: 
             list(verify.check(there.game, record))
 
 
+@pytest.mark.usefixtures("turn_based")
 @needs_node
 @pytest.mark.rule("ALL-03")
 async def test_all_03_the_independent_program_sees_a_forged_record(there: Table, tmp_path: Path) -> None:
@@ -280,6 +284,7 @@ def test_all_03_every_order_is_as_likely() -> None:
     assert all(870 < count < 1130 for count in counts.values()), counts
 
 
+@pytest.mark.usefixtures("turn_based")
 async def test_the_seed_is_drawn_anew_for_every_match(there: Table) -> None:
     ids = await asyncio.gather(*(there.create() for _ in range(20)))
     assert len({(await there.player("eve").get(match_id)).commitment for match_id in ids}) == 20

@@ -37,6 +37,7 @@ def test_the_layout_has_changed_with_its_number_only(game: Game) -> None:
     assert seen > 20
 
 
+@pytest.mark.usefixtures("turn_based")
 async def test_matches_of_every_schema_are_shown_played_on_and_recorded(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     for path in snapshots.paths(game):
         fixture = json.loads(path.read_text())

@@ -207,6 +207,7 @@ async def storage(redis_url: str) -> AsyncIterator[Storage]:
     await storage.close()
 
 
+@pytest.mark.usefixtures("turn_based")
 async def test_a_viewer_is_told_the_same_bytes_whatever_it_may_not_know(
     there: Table, redis: Redis, storage: Storage, pinned: Callable[[], None]
 ) -> None:
@@ -445,6 +446,7 @@ async def process(game: Game, keys: Keys, redis_url: str, log: Path) -> AsyncIte
         child.stop()
 
 
+@pytest.mark.usefixtures("turn_based")
 async def test_a_seed_appears_in_no_frame_body_error_log_line_or_metric(
     game: Game, keys: Keys, redis_url: str, redis: Redis, tmp_path: Path
 ) -> None:
