@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from redis.asyncio import Redis
 
 from gloaming.table.v1 import table_pb2
+from services.kit import matches
 from services.kit.game import Game
 from tests.harness import NAMES, Keys, Refused, Table, a_choice, all_events, calm, mover, new_match_id, play_out, table
 
@@ -367,6 +368,17 @@ async def test_pages_of_events_join_up_without_a_gap_or_a_repeat(there: Table) -
     assert joined == whole
     assert after == whole[-1].cursor == (await ann.get(match_id)).cursor
     assert not (await ann.events(match_id, after)).events
+
+
+@pytest.mark.scenario(14)
+async def test_a_watcher_far_behind_gets_a_snapshot_instead_of_everything_it_missed(there: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matches, "_REPLAYED_AT_MOST", 2)
+    match_id = await there.create()
+    players = there.everyone()
+    first = (await players[0].events(match_id, size=1)).next_cursor
+    await play_out(match_id, *players)
+    assert [message.WhichOneof("kind") async for message in players[0].watch(match_id, first)] == ["snapshot"]
+    assert len((await players[0].events(match_id, size=100_000)).events) <= 500
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "AAAA", "é", "x" * 5000, "AAAAAQABWC6GzYF_extra"])
