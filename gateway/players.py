@@ -289,12 +289,12 @@ def clean_name(name: str) -> str:
     """Returns a name as it is kept: composed (NFC), without white space around it.
 
     Raises:
-        Unreadable: it is not 1 to 40 characters then, or has characters that cannot be seen or have no meaning.
+        Unreadable: it is not 1 to 40 characters, as sent and as kept, or has characters that cannot be seen or have no meaning.
     """
     clean = unicodedata.normalize("NFC", name).strip()
     if any(unicodedata.category(character) in _UNSEEN for character in clean):
         raise Unreadable("name", "has a control, format, private or unassigned character")
-    if not 1 <= len(clean) <= _NAME_LENGTH:
+    if not clean or max(len(name), len(clean)) > _NAME_LENGTH:
         raise Unreadable("name", f"must be 1 to {_NAME_LENGTH} characters")
     return clean
 
