@@ -266,8 +266,8 @@ async def play_out(match_id: str, *players: Player, pick: Any = None, request_id
             if moves := await player.moves(match_id):
                 try:
                     await player.submit(match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
-                except Refused:
-                    if not player.game.real_time:
+                except Refused as refused:
+                    if not player.game.real_time or refused.code not in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED):
                         raise
                     # Its window of time has ended meanwhile.
                 moved = True
