@@ -84,7 +84,8 @@ class Game:
             max_seats=info.max_seats,
             real_time=info.real_time,
             service=service.full_name,
-            methods={method.name: _method(service.full_name, method) for method in service.methods},
+            # What takes a stream of requests (`Play`) is for integrators by gRPC: sockets go by the relay.
+            methods={method.name: _method(service.full_name, method) for method in service.methods if not method.client_streaming},
             messages={name: GetMessageClass(message) for name, message in file.message_types_by_name.items()},
         )
 

@@ -49,7 +49,7 @@ def handlers(game: Game, matches: Matches, identity: Identity) -> grpc.GenericRp
             return grpc.unary_stream_rpc_method_handler(_stream(name, request, streams[name], identity))
         return grpc.unary_unary_rpc_method_handler(_unary(name, request, unary[name], identity))
 
-    verbs = {method.name: handler(method.name, game.message(method.input_type.name)) for method in game.service.methods}
+    verbs = {m.name: handler(m.name, game.message(m.input_type.name)) for m in game.service.methods if not m.client_streaming}
     return grpc.method_handlers_generic_handler(game.service.full_name, verbs)
 
 

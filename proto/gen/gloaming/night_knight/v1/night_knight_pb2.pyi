@@ -1,5 +1,6 @@
 import datetime
 
+from gloaming.live.v1 import live_pb2 as _live_pb2
 from gloaming.table.v1 import table_pb2 as _table_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -458,16 +459,76 @@ class Record(_message.Message):
     def __init__(self, match_id: _Optional[str] = ..., game: _Optional[str] = ..., seed: _Optional[str] = ..., commitment: _Optional[str] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., settings: _Optional[_Union[_table_pb2.Settings, _Mapping]] = ..., order: _Optional[_Union[_table_pb2.Seating.Order, str]] = ..., listed: _Optional[_Iterable[_Union[_table_pb2.SeatRequest, _Mapping]]] = ..., seats: _Optional[_Iterable[_Union[_table_pb2.Seat, _Mapping]]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[RecordedMove, _Mapping]]] = ..., outcome: _Optional[_Union[_table_pb2.Outcome, _Mapping]] = ..., scores: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class RecordedMove(_message.Message):
-    __slots__ = ("played", "move", "resignation", "window_ended")
+    __slots__ = ("played", "move", "resignation", "window_ended", "reaction")
     PLAYED_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     RESIGNATION_FIELD_NUMBER: _ClassVar[int]
     WINDOW_ENDED_FIELD_NUMBER: _ClassVar[int]
+    REACTION_FIELD_NUMBER: _ClassVar[int]
     played: _table_pb2.Played
     move: Move
     resignation: Resignation
     window_ended: WindowEnded
-    def __init__(self, played: _Optional[_Union[_table_pb2.Played, _Mapping]] = ..., move: _Optional[_Union[Move, _Mapping]] = ..., resignation: _Optional[_Union[Resignation, _Mapping]] = ..., window_ended: _Optional[_Union[WindowEnded, _Mapping]] = ...) -> None: ...
+    reaction: Reaction
+    def __init__(self, played: _Optional[_Union[_table_pb2.Played, _Mapping]] = ..., move: _Optional[_Union[Move, _Mapping]] = ..., resignation: _Optional[_Union[Resignation, _Mapping]] = ..., window_ended: _Optional[_Union[WindowEnded, _Mapping]] = ..., reaction: _Optional[_Union[Reaction, _Mapping]] = ...) -> None: ...
+
+class PlayRequest(_message.Message):
+    __slots__ = ("request_id", "watch", "unwatch", "move", "authenticate", "ping", "pong")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
+    UNWATCH_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    AUTHENTICATE_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
+    request_id: str
+    watch: _live_pb2.Watch
+    unwatch: _live_pb2.Unwatch
+    move: PlayMove
+    authenticate: _live_pb2.Authenticate
+    ping: _live_pb2.Ping
+    pong: _live_pb2.Pong
+    def __init__(self, request_id: _Optional[str] = ..., watch: _Optional[_Union[_live_pb2.Watch, _Mapping]] = ..., unwatch: _Optional[_Union[_live_pb2.Unwatch, _Mapping]] = ..., move: _Optional[_Union[PlayMove, _Mapping]] = ..., authenticate: _Optional[_Union[_live_pb2.Authenticate, _Mapping]] = ..., ping: _Optional[_Union[_live_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_live_pb2.Pong, _Mapping]] = ...) -> None: ...
+
+class PlayMove(_message.Message):
+    __slots__ = ("match_id", "move", "expected_version")
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    match_id: str
+    move: Move
+    expected_version: int
+    def __init__(self, match_id: _Optional[str] = ..., move: _Optional[_Union[Move, _Mapping]] = ..., expected_version: _Optional[int] = ...) -> None: ...
+
+class PlayResponse(_message.Message):
+    __slots__ = ("messages",)
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[PlayMessage]
+    def __init__(self, messages: _Optional[_Iterable[_Union[PlayMessage, _Mapping]]] = ...) -> None: ...
+
+class PlayMessage(_message.Message):
+    __slots__ = ("result", "problem", "snapshot", "event", "ping", "pong")
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
+    result: _live_pb2.Result
+    problem: _live_pb2.Problem
+    snapshot: PlaySnapshot
+    event: MatchEvent
+    ping: _live_pb2.Ping
+    pong: _live_pb2.Pong
+    def __init__(self, result: _Optional[_Union[_live_pb2.Result, _Mapping]] = ..., problem: _Optional[_Union[_live_pb2.Problem, _Mapping]] = ..., snapshot: _Optional[_Union[PlaySnapshot, _Mapping]] = ..., event: _Optional[_Union[MatchEvent, _Mapping]] = ..., ping: _Optional[_Union[_live_pb2.Ping, _Mapping]] = ..., pong: _Optional[_Union[_live_pb2.Pong, _Mapping]] = ...) -> None: ...
+
+class PlaySnapshot(_message.Message):
+    __slots__ = ("match_id", "match")
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    MATCH_FIELD_NUMBER: _ClassVar[int]
+    match_id: str
+    match: Match
+    def __init__(self, match_id: _Optional[str] = ..., match: _Optional[_Union[Match, _Mapping]] = ...) -> None: ...
 
 class Resignation(_message.Message):
     __slots__ = ()

@@ -79,6 +79,11 @@ class NightKnightServiceStub:
                 request_serializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.GetRecordRequest.SerializeToString,
                 response_deserializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.Record.FromString,
                 _registered_method=True)
+        self.Play = channel.stream_stream(
+                '/gloaming.night_knight.v1.NightKnightService/Play',
+                request_serializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayRequest.SerializeToString,
+                response_deserializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayResponse.FromString,
+                _registered_method=True)
 
 
 class NightKnightServiceServicer:
@@ -156,6 +161,16 @@ class NightKnightServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Play(self, request_iterator, context):
+        """Plays over one stream: reactions up, events down. Its frames are those of the live socket (gloaming.live.v1), with this game's own
+        messages in their places; refusals are `problem`s on the stream. The server measures the line by its pings (NK-19). Ends with
+        UNAUTHENTICATED when the token runs out, RESOURCE_EXHAUSTED (SLOW_READER) for a client that does not read, UNAVAILABLE (DRAINING) when
+        the replica is about to stop.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_NightKnightServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -198,6 +213,11 @@ def add_NightKnightServiceServicer_to_server(servicer, server):
                     servicer.GetRecord,
                     request_deserializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.GetRecordRequest.FromString,
                     response_serializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.Record.SerializeToString,
+            ),
+            'Play': grpc.stream_stream_rpc_method_handler(
+                    servicer.Play,
+                    request_deserializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayRequest.FromString,
+                    response_serializer=gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -421,6 +441,33 @@ class NightKnightService:
             '/gloaming.night_knight.v1.NightKnightService/GetRecord',
             gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.GetRecordRequest.SerializeToString,
             gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.Record.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Play(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/gloaming.night_knight.v1.NightKnightService/Play',
+            gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayRequest.SerializeToString,
+            gloaming_dot_night__knight_dot_v1_dot_night__knight__pb2.PlayResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -21,6 +21,8 @@ PLAYING: MatchStatus
 FINISHED: MatchStatus
 GAME_FIELD_NUMBER: _ClassVar[int]
 game: _descriptor.FieldDescriptor
+OF_GAME_FIELD_NUMBER: _ClassVar[int]
+of_game: _descriptor.FieldDescriptor
 
 class GameInfo(_message.Message):
     __slots__ = ("id", "title", "min_seats", "max_seats", "real_time")
