@@ -18,16 +18,16 @@ PROTOS := $(shell find proto/gloaming -name '*.proto' | LC_ALL=C sort)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock' pyproject.toml
 
-.PHONY: help run test check bench soak proto baseline lock format clean
+.PHONY: help run test check bench bench-peers soak proto baseline lock format clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s%s\n", $$1, $$2}' Makefile
 
 run: $(RUN) ## serve everything on this machine: PORT=8080 HOST=127.0.0.1 ARGS="--replicas 2 --verbose"
 	@exec $(BIN)/python -m deploy.local --port $(PORT) --host $(HOST) --data .gloaming/$(PORT) $(ARGS)
 
-test: $(DEV) ## run the tests: ARGS="-k night_clan"
-	$(BIN)/python -m pytest $(ARGS)
+test: $(DEV) ## run the tests: ARGS="-k night_clan", ARGS="-n 0" for all in one process
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV) ## lint, types, arrows between modules, protos, and whether generated code is up to date
 	$(BIN)/ruff check
@@ -41,6 +41,9 @@ check: $(DEV) ## lint, types, arrows between modules, protos, and whether genera
 
 bench: $(DEV) ## measure rules, moves over REST and memory, as JSON: ARGS=rules
 	$(BIN)/python -m tests.bench $(ARGS)
+
+bench-peers: $(DEV) ## measure other game servers on the work of our pillow, as JSON, with Node.js 22 or newer: NODE=/path/to/node ARGS="--turns 3"
+	$(BIN)/python -m tests.bench.peers $(ARGS)
 
 soak: $(DEV) ## play all games at random, PLIES=1000000 by their rules alone, and count what breaks, as JSON
 	$(BIN)/python -m tests.soak $(PLIES) $(ARGS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import random
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 LOCALHOST = "127.0.0.1"
@@ -47,10 +48,15 @@ def is_free(port: int, host: str = LOCALHOST) -> bool:
     return True
 
 
+# Each process takes ports in a row, from one drawn at random: none twice, though nobody listens on the first yet, and two processes rarely
+# come across each other.
+_START = random.randrange(len(_PORTS))
+_next_ports: Iterator[int] = itertools.cycle([*_PORTS[_START:], *_PORTS[:_START]])
+
+
 def free_port() -> int:
-    """A port that nothing listens on, chosen at random so that two launchers at once rarely want the same."""
-    for _ in range(1000):
-        port = random.choice(_PORTS)
+    """A port that nothing listens on."""
+    for port in itertools.islice(_next_ports, len(_PORTS)):
         if is_free(port):
             return port
     raise RuntimeError(f"no free port from {_PORTS.start} to {_PORTS.stop}")

@@ -1,9 +1,10 @@
-"""What all tests share: a real Redis."""
+"""What all tests share: a real Redis, and how `make test` spreads them over processes."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 import warnings
 from collections.abc import AsyncIterator, Iterator
@@ -19,6 +20,22 @@ from redis import Redis
 from deploy.redis_server import RedisServer
 
 REDIS_IMAGE = "redis:8-alpine"
+
+# Most tests wait for a process, a socket or a clock more than they compute.
+_PROCESSES_A_CORE = 1.5
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """How many processes `-n auto` is: none beside this one for tests picked out, which may be over before others have started."""
+    picked = config.args_source is not pytest.Config.ArgsSource.TESTPATHS or config.option.keyword or config.getoption("lf", False)
+    return 0 if picked or os.environ.get("REDIS_URL") else math.ceil(_PROCESSES_A_CORE * (os.cpu_count() or 1))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses processes that would empty each other's database. Where REDIS_URL is not set each has a Redis of its own."""
+    if config.getoption("numprocesses", None) and os.environ.get("REDIS_URL"):
+        raise pytest.UsageError("REDIS_URL names one database, which every test empties: run the tests in one process (-n 0).")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import itertools
 import json
+import random
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -23,12 +24,13 @@ from gateway.registry import GAMES
 from gateway.tokens import Signer, write_keys
 from gloaming.table.v1 import table_pb2
 from services.kit.errors import Unreadable
-from services.kit.game import Game
+from services.kit.game import Game, Value
 from services.kit.server import Replica
 from services.kit.settings import ServiceSettings
 
 EVERY_GAME: list[Game] = [importlib.import_module(f"services.{game_id}.game").GAME for game_id in GAMES]
-
+IN_TURNS = [game for game in EVERY_GAME if not game.real_time]
+IN_REAL_TIME = [game for game in EVERY_GAME if game.real_time]
 
 NAMES = ("ann", "bob", "cat", "dan", "eli", "fay")
 # So often a match is begun anew for something that did not come up in it.
@@ -227,23 +229,32 @@ async def table(game: Game, keys: Keys, redis_url: str, *, replicas: int = 1, **
 
 
 @cache
-def quick(game: Game) -> Message:
-    """A game's options with every time as short as its codec takes; the defaults otherwise."""
-    return _timed(game, range(0, 60_000, 50))
-
-
-@cache
-def calm(game: Game) -> Message:
-    """A game's options with every time as long as its codec takes: for some seconds nothing happens by itself."""
-    return _timed(game, range(60_000, 0, -50))
-
-
-def _timed(game: Game, times: range) -> Message:
+def lasting(game: Game, ms: int) -> Message:
+    """A game's options with every time as near to so many ms as its codec takes; the defaults otherwise."""
     options: Message = game.message("Options")()
     for field in options.DESCRIPTOR.fields:
         if field.name.endswith("_ms"):
-            setattr(options, field.name, next(ms for ms in times if _takes(game, field.name, ms)))
+            nearest = sorted(range(0, 60_000, 50), key=lambda time: abs(time - ms))
+            setattr(options, field.name, next(time for time in nearest if _takes(game, field.name, time)))
     return options
+
+
+def quick(game: Game) -> Message:
+    """A game's options with every time as short as its codec takes."""
+    return lasting(game, 0)
+
+
+def calm(game: Game) -> Message:
+    """A game's options with every time as long as its codec takes: for some seconds nothing happens by itself."""
+    return lasting(game, 60_000)
+
+
+def paced(game: Game, options: Value, times: Message) -> Message:
+    """Options with the times of others."""
+    message = game.codec.options_to_proto(options)
+    for field, value in times.ListFields():
+        setattr(message, field.name, value)
+    return message
 
 
 def _takes(game: Game, field: str, ms: int) -> bool:
@@ -255,24 +266,26 @@ def _takes(game: Game, field: str, ms: int) -> bool:
 
 
 async def play_out(match_id: str, *players: Player, pick: Any = None, request_ids: bool = False) -> None:
-    """Plays a match to its end: each player whose turn it is plays the first legal move, or the one that `pick` picks."""
-    pick = pick or (lambda moves: moves[0])
-    while True:
-        match = await players[0].get(match_id)
-        if match.status == table_pb2.FINISHED:
-            return
+    """Plays a match to its end: each player whose turn it is plays any legal move, the same in every run, or the one that `pick` picks."""
+    pick = pick or random.Random(1).choice
+    while (await players[0].get(match_id)).status != table_pb2.FINISHED:
         moved = False
         for player in players:
             if moves := await player.moves(match_id):
-                try:
-                    await player.submit(match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
-                except Refused as refused:
-                    if not player.game.real_time or refused.code not in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED):
-                        raise
-                    # Its window of time has ended meanwhile.
+                await attempt(player, match_id, pick(moves), request_id=secrets.token_hex(18) if request_ids else "")
                 moved = True
         if not moved:
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.01)
+
+
+async def attempt(player: Player, match_id: str, move: Message, *, request_id: str = "") -> Any:
+    """Submits a legal move; in real time its window may have ended meanwhile, which is None."""
+    try:
+        return await player.submit(match_id, move, request_id=request_id)
+    except Refused as refused:
+        if not player.game.real_time or refused.code not in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED):
+            raise
+        return None
 
 
 async def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
@@ -309,7 +322,7 @@ async def a_choice(there: Table) -> tuple[str, Player, list[Any]]:
             player, moves = await mover(match_id, *players)
             if len(moves) > 1:
                 return match_id, player, moves
-            await player.submit(match_id, moves[0])
+            await attempt(player, match_id, moves[0])
     raise AssertionError(f"in {TRIES} matches nobody ever had a choice")
 
 

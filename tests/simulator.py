@@ -148,6 +148,27 @@ def match(game: Game, options: Value, seats: int, chance: Chance, rng: random.Ra
     raise AssertionError(f"a match of {seats} was not over after {ENDLESS} moves: the rules have to end every match")
 
 
+def replayed(game: Game, record: Any) -> Iterator[Turn]:
+    """Every step of a recorded match, up to its end: in real time reactions may have been on their way when it came."""
+    chance = Chance(bytes.fromhex(record.seed))
+    step = game.rules.setup(game.codec.options_from_proto(record.options), len(record.seats), chance)
+    yield Turn(None, None, None, step.state, tuple(step.events))
+    for recorded in record.moves:
+        state, seat = step.state, recorded.played.seat
+        if is_over(game, state):
+            return
+        match recorded.WhichOneof("done"):
+            case "window_ended":
+                step = window_ends(game, state, chance)
+                yield Turn(state, None, None, step.state, tuple(step.events))
+            case "resignation":
+                yield Turn(state, seat, None, state, ())
+            case _:
+                move = game.codec.move_from_proto(recorded.move)
+                step = game.rules.apply(state, seat, move, chance)
+                yield Turn(state, seat, move, step.state, tuple(step.events))
+
+
 def random_match(game: Game, options: Value, seats: int, number: object) -> Iterator[Turn]:
     """Every step of a match played at random, the same for the same number."""
     rng = random.Random(f"{number}")

@@ -1,4 +1,4 @@
-"""Every test here runs once for each game in the gateway's registry."""
+"""Every test here runs once for each game in the gateway's registry, or for each whose rule it is: in turns, or in real time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,6 @@ def game(request: pytest.FixtureRequest) -> Game:
     """Each game in turn."""
     chosen: Game = request.param
     return chosen
-
-
-@pytest.fixture
-def turn_based(game: Game) -> None:
-    """For what takes a match to stand still between moves; in real time see tests/services/<game>/test_service.py."""
-    if game.real_time:
-        pytest.skip("in real time a match goes on by itself")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import random
 import secrets
 import signal
 from collections.abc import AsyncIterator
@@ -23,11 +24,29 @@ from gloaming.table.v1 import table_pb2
 from services.kit.game import Game
 from services.kit.sessions import Entry
 from services.kit.verify import check
-from tests.harness import TRIES, Keys, Player, Refused, Table, all_events, eventually, mover, new_match_id, table
+from tests import simulator
+from tests.harness import (
+    IN_REAL_TIME,
+    IN_TURNS,
+    TRIES,
+    Keys,
+    Player,
+    Refused,
+    Table,
+    all_events,
+    attempt,
+    calm,
+    eventually,
+    lasting,
+    mover,
+    new_match_id,
+    table,
+)
 from tests.process import process
 
-# In real time windows are everybody's clock.
-pytestmark = pytest.mark.usefixtures("turn_based")
+# In turns each seat has a clock; in real time windows are everybody's.
+in_turns = pytest.mark.parametrize("game", IN_TURNS, ids=lambda game: game.id)
+in_real_time = pytest.mark.parametrize("game", IN_REAL_TIME, ids=lambda game: game.id)
 
 BOT, CLOCK, PLAYER = table_pb2.Played.BOT, table_pb2.Played.CLOCK, table_pb2.Played.PLAYER
 
@@ -66,23 +85,44 @@ def bots(game: Game) -> list[str]:
     return ["bot"] * game.info.min_seats
 
 
+def crowd(game: Game) -> list[str]:
+    """As many bots as the game takes: in real time their matches are the shortest."""
+    return ["bot"] * game.info.max_seats
+
+
 def ms(timestamp: Any) -> int:
     return int(timestamp.ToMilliseconds())
 
 
 async def true_record(player: Player, match_id: str) -> Any:
-    """The record of a finished match, which must follow from its seed and hold each version's move once."""
-    match, record = await player.get(match_id), await player.record(match_id)
-    assert list(check(player.game, record))
-    assert len(record.moves) == match.version - 1
-    versions = [event.version for event in await all_events(player, match_id)]
-    assert sorted(set(versions)) == list(range(1, match.version + 1))
+    """The record of a finished match, which must follow from its seed and hold each move, and each window's end, once."""
+    game, match, record = player.game, await player.get(match_id), await player.record(match_id)
+    assert list(check(game, record))
+    events = await all_events(player, match_id)
+    assert sorted({event.version for event in events}) == list(range(1, match.version + 1))
+    # In real time reactions make no version, and to close a round is no move.
+    assert game.real_time or len(record.moves) == match.version - 1
+    turns = list(simulator.replayed(game, record))
+    late = record.moves[len(turns) - 1 :]
+    told = [event for event in events if event.event.WhichOneof("kind") not in ("seat_changed", "match_finished")]
+    assert len(told) == sum(len(turn.events) for turn in turns) + len(late), "what happened was told once"
     return record
+
+
+def ends(match: Any) -> Any:
+    """When the clock that runs first ends: a seat's, or in real time the window's."""
+    return match.view.phase_end_time if match.view.DESCRIPTOR.fields_by_name.get("phase_end_time") else match.deadline
+
+
+def overdue(game: Game, match: Any) -> int:
+    """How many clocks end when that one does: all that began with it."""
+    return 1 if game.real_time else len(match.to_move)
 
 
 # ALL-02.
 
 
+@in_turns
 @pytest.mark.rule("ALL-02")
 async def test_all_02_the_bot_makes_the_move_of_a_clock_that_ran_out_and_after_three_keeps_the_seat_until_its_player_acts(
     game: Game, keys: Keys, redis_url: str, redis: Redis
@@ -139,6 +179,7 @@ async def _she_comes_back(ann: Player, eve: Player, match_id: str) -> bool:
     return False
 
 
+@in_turns
 @pytest.mark.rule("ALL-02")
 async def test_all_02_only_clocks_in_a_row_count(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with table(game, keys, redis_url) as there:
@@ -184,6 +225,7 @@ async def _clock_moves(redis: Redis, there: Table, match_id: str) -> int:
     return sum(recorded.FromString(act).played.by == CLOCK for act in acts if act)
 
 
+@in_turns
 @pytest.mark.rule("ALL-02")
 async def test_all_02_each_seat_has_a_clock_of_its_own(there: Table) -> None:
     players, moves = there.everyone(), 0
@@ -213,11 +255,68 @@ async def test_all_02_each_seat_has_a_clock_of_its_own(there: Table) -> None:
             before = after
 
 
+@in_turns
 @pytest.mark.rule("ALL-02")
 async def test_all_02_without_a_clock_nobody_moves_for_a_player(there: Table, redis: Redis) -> None:
     match_id = await there.create(move_seconds=0)
     assert not (await there.player("ann").get(match_id)).HasField("deadline")
     assert not await redis.keys(f"{there.game.id}:{{deadlines/*}}:due")
+
+
+@in_real_time
+@pytest.mark.rule("ALL-02")
+async def test_all_02_in_real_time_nobody_moves_for_who_does_nothing_and_each_window_lasts_its_time_until_the_match_ends(
+    game: Game, there: Table
+) -> None:
+    match_id, eve = await there.create("ann", *crowd(game)[1:], move_seconds=1), there.player("eve")
+    events = await finished(eve, match_id)
+    assert "seat_changed" not in {event.event.WhichOneof("kind") for event in events}
+    match, record = await eve.get(match_id), await true_record(eve, match_id)
+    assert match.outcome.ending == table_pb2.Outcome.COMPLETED
+    assert not any(seat.stand_in or seat.resigned for seat in match.seats)
+    assert {move.played.by for move in record.moves if move.WhichOneof("done") == "window_ended"} == {CLOCK}
+    assert {(move.played.seat > 0, move.played.by) for move in record.moves if move.WhichOneof("done") == "move"} == {(True, BOT)}
+    # As in turns, less the moment between starting it and committing what began it.
+    (_, *turns), began, lasted = simulator.replayed(game, record), ms(record.create_time), 0
+    for turn, recorded in zip(turns, record.moves, strict=False):
+        was, now = simulator.window(game, turn.before), simulator.window(game, turn.state)
+        if turn.is_window_end:
+            assert was
+            assert ms(recorded.played.time) - began > was.ms - 100
+            lasted += 1
+        if was != now:
+            began = ms(recorded.played.time)
+    assert lasted > 3
+
+
+@in_real_time
+@pytest.mark.rule("ALL-02")
+async def test_all_02_in_real_time_no_seat_has_a_clock_of_its_own_and_each_window_is_shown_with_its_end(game: Game, there: Table) -> None:
+    match_id, ann = await there.create(move_seconds=1, options=lasting(game, 1_000)), there.player("ann")
+    version = 1
+    while version <= 3:
+        match = await eventually(partial(_version, ann, match_id, version))
+        version = match.version + 1
+        assert match.to_move
+        assert not match.HasField("deadline")
+        # Whatever the window's length, it has not been over for longer than a wake-up takes.
+        assert 0 < ms(ends(match)) - ms((await all_events(ann, match_id))[-1].time) < 1_100
+
+
+@in_real_time
+@pytest.mark.rule("ALL-01")
+async def test_all_01_in_real_time_who_resigns_after_doing_nothing_is_no_stand_in_but_gone(game: Game, there: Table) -> None:
+    ann, eve = there.player("ann"), there.player("eve")
+    match_id = await there.create("ann", *crowd(game)[1:])
+    changes, resigned = [], False
+    async for event in follow(eve, match_id):
+        if event.event.WhichOneof("kind") == "seat_changed":
+            changes.append((event.event.seat_changed.seat.stand_in, event.event.seat_changed.seat.resigned))
+        elif event.version > 7 and not resigned:
+            await ann.resign(match_id)
+            resigned = True
+    await true_record(eve, match_id)
+    assert changes == [(False, True)]
 
 
 @pytest.mark.rule("ALL-02")
@@ -234,7 +333,7 @@ async def test_all_02_bots_play_to_the_end_with_nobody_asking_and_each_move_once
             await asyncio.gather(*(finished(eve, match_id) for match_id in match_ids))
             for match_id in match_ids:
                 record = await true_record(eve, match_id)
-                assert {move.played.by for move in record.moves} == {BOT}
+                assert {move.played.by for move in record.moves if move.WhichOneof("done") == "move"} == {BOT}
             # What is left of them in the deadlines goes by itself.
             await eventually(lambda: _no_wake_up(redis, game))
     assert not logs
@@ -244,6 +343,7 @@ async def _no_wake_up(redis: Redis, game: Game) -> bool:
     return not await redis.keys(f"{game.id}:{{deadlines/*}}:due")
 
 
+@in_turns
 @pytest.mark.rule("ALL-01")
 async def test_all_01_who_resigns_after_three_clocks_is_no_stand_in_but_gone(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     if game.info.max_seats < 3:
@@ -276,20 +376,20 @@ async def test_all_01_who_resigns_after_three_clocks_is_no_stand_in_but_gone(gam
 async def test_downtime_is_credited_to_a_running_clock(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     pace: dict[str, Any] = {"outage_ms": 250, "sweep_ms": 50, "bot_delay_ms": 0}
     async with table(game, keys, redis_url, **pace) as there:
-        match_id = await there.create(move_seconds=1)
+        match_id = await there.create(move_seconds=1, options=lasting(game, 1_000))
         before = await there.player("ann").get(match_id)
     # Nobody serves until its clock, had it run on, would be over.
-    await eventually(lambda: _past(redis, ms(before.deadline) + 200))
+    await eventually(lambda: _past(redis, ms(ends(before)) + 200))
     async with table(game, keys, redis_url, replicas=2, **pace) as there:
         ann = there.player("ann")
         # The clock as shown grows by what was credited, and runs out then and not before.
-        shown = await eventually(lambda: _grown(ann, match_id, before.deadline))
-        assert 1_000 <= ms(shown.deadline) - ms(before.deadline) <= ms(shown.server_time) - ms(before.server_time) + 50
+        shown = await eventually(lambda: _grown(ann, match_id, ends(before)))
+        assert 1_000 <= ms(ends(shown)) - ms(ends(before)) <= ms(shown.server_time) - ms(before.server_time) + 50
         assert shown.version == 1
-        overdue = len(before.to_move)
-        match = await eventually(lambda: _version(ann, match_id, 1 + overdue))
-        assert match.version == 1 + overdue == 1 + await _clock_moves(redis, there, match_id)
-        assert min(ms(event.time) for event in await all_events(ann, match_id) if event.version > 1) >= ms(shown.deadline) - 60
+        clocks = overdue(game, before)
+        match = await eventually(lambda: _version(ann, match_id, 1 + clocks))
+        assert match.version == 1 + clocks == 1 + await _clock_moves(redis, there, match_id)
+        assert min(ms(event.time) for event in await all_events(ann, match_id) if event.version > 1) >= ms(ends(shown)) - 60
 
 
 async def _past(redis: Redis, moment: float) -> bool:
@@ -297,9 +397,9 @@ async def _past(redis: Redis, moment: float) -> bool:
     return bool(seconds * 1000 + micros / 1000 > moment)
 
 
-async def _grown(player: Player, match_id: str, deadline: Any) -> Any:
+async def _grown(player: Player, match_id: str, end: Any) -> Any:
     match = await player.get(match_id)
-    return match if ms(match.deadline) > ms(deadline) else None
+    return match if ms(ends(match)) > ms(end) else None
 
 
 @pytest.mark.scenario(26)
@@ -307,16 +407,16 @@ async def test_a_restarted_server_plays_an_overdue_clock_exactly_once(game: Game
     # A pause too short to be an outage: the clock ran out in it.
     pace: dict[str, Any] = {"outage_ms": 60_000, "sweep_ms": 50}
     async with table(game, keys, redis_url, **pace) as there:
-        match_id = await there.create(move_seconds=1)
+        match_id = await there.create(move_seconds=1, options=lasting(game, 1_000))
         before = await there.player("ann").get(match_id)
-    await eventually(lambda: _past(redis, ms(before.deadline) + 100))
+    await eventually(lambda: _past(redis, ms(ends(before)) + 100))
     async with table(game, keys, redis_url, replicas=3, **pace) as there:
         ann = there.player("ann")
-        overdue = len(before.to_move)
-        match = await eventually(lambda: _version(ann, match_id, 1 + overdue))
+        clocks = overdue(game, before)
+        match = await eventually(lambda: _version(ann, match_id, 1 + clocks))
         # Each overdue clock was played, at once and once, and the next one runs in full.
-        assert match.version == 1 + overdue == 1 + await _clock_moves(redis, there, match_id)
-        assert ms(match.deadline) - ms(match.server_time) > 500
+        assert match.version == 1 + clocks == 1 + await _clock_moves(redis, there, match_id)
+        assert ms(ends(match)) - ms(match.server_time) > 500
 
 
 async def _version(player: Player, match_id: str, version: int) -> Any:
@@ -330,13 +430,14 @@ async def _version_or_end(player: Player, match_id: str, version: int) -> Any:
 
 
 async def play_through(match_id: str, *players: Player) -> None:
-    """Plays a match to its end by first moves, with whatever failing meanwhile."""
+    """Plays a match to its end, with whatever failing meanwhile."""
+    rng = random.Random(1)
     while (await until_served(lambda: players[0].get(match_id))).status != table_pb2.FINISHED:
         for player in players:
             moves = await until_served(lambda player=player: player.moves(match_id))
             if moves:
-                name = secrets.token_hex(8)
-                await until_served(lambda player=player, moves=moves, name=name: player.submit(match_id, moves[0], request_id=name))
+                move, name = rng.choice(moves), secrets.token_hex(8)
+                await until_served(lambda player=player, move=move, name=name: attempt(player, match_id, move, request_id=name))
 
 
 @pytest.mark.scenario(21)
@@ -349,7 +450,7 @@ async def test_a_match_goes_on_and_watchers_miss_nothing_when_redis_forgets_its_
             players = [there.player(name) for name in names if name != "bot"]
             eyes = [there.player("eve", replica=n) for n in range(2)]
             for _ in range(TRIES):
-                match_id, of_bots = await there.create(*names), await there.create(*bots(game))
+                match_id, of_bots = await there.create(*names), await there.create(*crowd(game))
                 watching = [asyncio.create_task(finished(eye, each)) for eye in eyes for each in (match_id, of_bots)]
                 playing = asyncio.create_task(play_through(match_id, *players))
                 async with Redis.from_url(server.url) as redis:
@@ -376,7 +477,7 @@ async def test_after_a_failover_that_lost_events_a_watcher_gets_a_snapshot_and_n
     game: Game, keys: Keys, redis_url: str, redis: Redis
 ) -> None:
     async with table(game, keys, redis_url) as there:
-        match_id = await there.create()
+        match_id = await there.create(options=calm(game))
         players, eve = there.everyone(), there.player("eve")
 
         async def move() -> None:
@@ -416,7 +517,7 @@ async def test_a_process_paused_past_its_lease_does_no_harm_when_it_goes_on(
         match_ids: list[str] = []
         while True:
             # So many that some go on for a while when it is paused.
-            match_ids += [await alone.create(*bots(game)) for _ in range(12)]
+            match_ids += [await alone.create(*crowd(game)) for _ in range(12)]
             await eventually(lambda: _claimed(redis, game, 2))
             pausing.signal(signal.SIGSTOP)
             if await _claimed(redis, game, 2):
@@ -455,7 +556,7 @@ async def test_a_match_whose_making_was_held_up_is_woken_all_the_same(
 
         monkeypatch.setattr(sessions, "commit", hold)
         match_id = new_match_id(game)
-        creating = asyncio.create_task(until_served(lambda: there.create(*bots(game), match_id=match_id)))
+        creating = asyncio.create_task(until_served(lambda: there.create(*crowd(game), match_id=match_id)))
         await held.wait()
         await eventually(lambda: _claimed(redis, game) if slower_than == "its wake-up" else _no_wake_up(redis, game))
         go_on.set()

@@ -35,11 +35,11 @@ from services.kit import messages as kit_messages
 from services.kit import sessions as kit_sessions
 from services.kit.chance import Chance
 from services.kit.game import Game, Value
-from services.kit.sessions import Listed, Meta, Seat, Sessions
+from services.kit.sessions import Listed, Meta, Round, Seat, Sessions
 from services.kit.sessions import Table as Seats
-from services.kit.storage import Storage
+from services.kit.storage import Script, Storage
 from tests import simulator
-from tests.harness import Keys, Table, new_match_id, play_out
+from tests.harness import Keys, Table, calm, eventually, new_match_id, paced, play_out, quick, table
 from tests.simulator import hidden, seed, seen, tables, view_bytes, viewers
 from tests.wire import Answer, Wire, take
 
@@ -47,6 +47,7 @@ T = TypeVar("T")
 
 POSITIONS = 100  # judged by the rules alone
 PAIRS = 10  # of matches that differ, told over sockets; each to every viewer
+HISTORY = 100  # events, the latest of a match, that are told again
 PLAYED = 3  # whole matches searched for their seeds
 
 pytestmark = pytest.mark.scenario(7)
@@ -181,8 +182,13 @@ class Plan:
 
 
 @pytest.fixture
-def pinned(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Pins marks, which then count up, and times, told in steps of twenty seconds from the first one told; called, it begins anew."""
+def pinned(game: Game, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], None]:
+    """Pins marks and times; called, it begins anew.
+
+    Of marks there are then two: of what is written first, and of what comes later, in real time by as many calls as it takes. Times
+    are told in steps of twenty seconds from the first one told.
+    A reaction's time since the reveal, which storage alone takes, is always 0.
+    """
     marks = itertools.count()
     first: list[int] = []
 
@@ -195,9 +201,22 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         first[:] = first or [ms]
         return Timestamp(seconds=1_000_000 + round((ms - first[0]) / 20_000))
 
-    monkeypatch.setattr(kit_sessions, "secrets", SimpleNamespace(token_bytes=lambda size: next(marks).to_bytes(size, "big")))
+    monkeypatch.setattr(kit_sessions, "secrets", SimpleNamespace(token_bytes=lambda size: min(next(marks), 2).to_bytes(size, "big")))
     monkeypatch.setattr(kit_messages, "_timestamp", timestamp)
+    if game.real_time:
+        reactions = game.real_time.reactions
+        script, taken = tmp_path / "react.lua", "local received = math.max(0, now - began)"
+        assert taken in reactions.script.source
+        script.write_text(reactions.script.source.replace(taken, "local received = 0"))
+        monkeypatch.setattr(type(reactions), "script", Script(script))
     return restart
+
+
+@pytest.fixture
+async def elsewhere(game: Game, keys: Keys, redis_url: str, redis: Redis) -> AsyncIterator[Table]:
+    """Another replica of the game's service."""
+    async with table(game, keys, redis_url) as running:
+        yield running
 
 
 @pytest.fixture
@@ -207,18 +226,20 @@ async def storage(redis_url: str) -> AsyncIterator[Storage]:
     await storage.close()
 
 
-@pytest.mark.usefixtures("turn_based")
 async def test_a_viewer_is_told_the_same_bytes_whatever_it_may_not_know(
-    there: Table, redis: Redis, storage: Storage, pinned: Callable[[], None]
+    there: Table, elsewhere: Table, redis: Redis, storage: Storage, pinned: Callable[[], None]
 ) -> None:
     game = there.game
-    people = People(there)
+    # Each of both on a replica of its own, which may keep what it knows of a match.
+    both = {here: People(here) for here in (there, elsewhere)}
     compared = twins = 0
-    for number, (options, seats) in zip(range(PAIRS), itertools.cycle(tables(game)), strict=False):
+    for number, (its_options, seats) in zip(range(PAIRS), itertools.cycle(tables(game)), strict=False):
+        # Nothing happens by itself while it is told.
+        options = game.codec.options_from_proto(paced(game, its_options, calm(game)))
         rng = random.Random(f"pairs/{number}")
         turns = list(simulator.random_match(game, options, seats, f"pairs/{number}"))
-        at = rng.randrange(len(turns) - 1)
-        state, events = turns[at].state, [event for turn in turns[: at + 1] for event in turn.events]
+        at = rng.choice([n for n, turn in enumerate(turns[:-1]) if is_as_committed(game, turn.state)])
+        state, events = turns[at].state, [event for turn in turns[: at + 1] for event in turn.events][-HISTORY:]
         pool = simulator.pool(game, options, seats, matches=1)
         for viewer in viewers(seats):
             others = [seat for seat in game.rules.to_move(state) if seat != viewer]
@@ -240,16 +261,17 @@ async def test_a_viewer_is_told_the_same_bytes_whatever_it_may_not_know(
                 mover=mover,
             )
             told = []
-            for secret, its_move in ((state, move), (other, other_move)):
+            for (here, people), secret, its_move in zip(both.items(), (state, other), (move, other_move), strict=True):
                 await redis.flushdb()
                 pinned()
-                await write(there, storage, plan, secret)
+                await write(here, storage, plan, secret)
                 told.append([line async for line in tell(people, plan, its_move)])
             for one, two in zip(*told, strict=True):
                 assert one == two, f"viewer {viewer} can tell: {one[0]}"
             compared += len(told[0])
             twins += mover is not None
-    await people.close()
+    for people in both.values():
+        await people.close()
     assert compared > 100 * PAIRS
     assert twins, "no move of another seat was compared"
 
@@ -278,6 +300,15 @@ def name(viewer: int | None) -> str:
     return "spectator" if viewer is None else f"player{viewer}"
 
 
+def is_as_committed(game: Game, state: Value) -> bool:
+    """Whether a commit alone leaves a match so: in real time nobody has reacted in the present round, or may do so too late."""
+    if not game.real_time:
+        return True
+    reactions = game.real_time.reactions
+    may_react = any(reactions.is_reaction(move) for seat in game.rules.to_move(state) for move in game.rules.legal(state, seat))
+    return not reactions.known(state) and (not may_react or bool(reactions.open(state)))
+
+
 async def write(there: Table, storage: Storage, plan: Plan, state: Value) -> None:
     """Writes a match as it stands, its players at their seats and all that happened in its stream."""
     game = plan.game
@@ -297,6 +328,7 @@ async def write(there: Table, storage: Storage, plan: Plan, state: Value) -> Non
         state=state,
         entries=kit_messages.Messages(game).entries(plan.events, plan.seats),
         keep_seconds=600,
+        round_=there.replicas[0]._matches._round(Round(), None, state)[0],
     )
 
 
@@ -365,7 +397,7 @@ async def tell(people: People, plan: Plan, others_move: Value | None) -> AsyncIt
         if plan.mover is not None:
             mover, again = people.of(plan.mover)
             accepted = await mover.call("SubmitMove", match_id=match_id, move=game.codec.move_to_proto(others_move))
-            events = mover.message("SubmitMove", accepted).events
+            events = await led_to(mover, match_id, accepted)
             heard = await take(watching, len(events))
             assert await take(resuming, len(events)) == heard
             for message in heard:
@@ -375,7 +407,7 @@ async def tell(people: People, plan: Plan, others_move: Value | None) -> AsyncIt
             # Two connections cannot both make it; the second hears of it.
             accepted = await first.call("SubmitMove", match_id=match_id, move=game.codec.move_to_proto(plan.own))
             yield "own move", accepted
-            events = first.message("SubmitMove", accepted).events
+            events = await led_to(first, match_id, accepted)
             heard = await take(resuming, len(events))
             assert [game.message("WatchMatchResponse")(event=event).SerializeToString() for event in events] == heard
             for message in heard:
@@ -386,6 +418,24 @@ async def tell(people: People, plan: Plan, others_move: Value | None) -> AsyncIt
     yield "resigned", await first.call("Resign", match_id=match_id, request_id="resign")
     yield "resigned again", await second.call("Resign", match_id=match_id, request_id="resign")
     yield "resigned anew", await second.call("Resign", match_id=match_id)
+
+
+async def led_to(wire: Wire, match_id: str, accepted: Answer) -> list[Any]:
+    """All that a move led to: the events of its answer, and in real time what is decided later, and the end of the round if it was that."""
+    answer = wire.message("SubmitMove", accepted)
+    events = list(answer.events)
+
+    async def since() -> list[Any]:
+        # To ask for the match has a round closed that is to be closed.
+        await wire.call("GetMatch", match_id=match_id)
+        listed = list(wire.message("ListEvents", await wire.call("ListEvents", match_id=match_id, page_size=500)).events)
+        cursors = [event.cursor for event in listed]
+        return listed[cursors.index(events[0].cursor) if events else cursors.index(answer.cursor) + 1 :]
+
+    found: list[Any] = await eventually(since)
+    assert found[: len(events)] == events
+    assert wire.game.real_time or found == events
+    return found
 
 
 async def same_for_both(first: Wire, second: Wire, match_id: str, events: list[Message]) -> None:
@@ -446,7 +496,6 @@ async def process(game: Game, keys: Keys, redis_url: str, log: Path) -> AsyncIte
         child.stop()
 
 
-@pytest.mark.usefixtures("turn_based")
 async def test_a_seed_appears_in_no_frame_body_error_log_line_or_metric(
     game: Game, keys: Keys, redis_url: str, redis: Redis, tmp_path: Path
 ) -> None:
@@ -490,7 +539,7 @@ async def play_whole(game: Game, wires: dict[str, Wire], match_id: str, options:
     await wires["host"].call(
         "CreateMatch",
         match_id=match_id,
-        options=game.codec.options_to_proto(options),
+        options=paced(game, options, quick(game)),
         settings=table_pb2.Settings(move_seconds=600),
         seats=[table_pb2.SeatRequest(player=player) for player in players],
     )
@@ -508,9 +557,12 @@ async def play_whole(game: Game, wires: dict[str, Wire], match_id: str, options:
             if moves := wire.message("ListMoves", await wire.call("ListMoves", match_id=match_id)).moves:
                 await wire.call("SubmitMove", match_id=match_id, move=rng.choice(moves))
         spectator = wires["spectator"]
+        record = await spectator.call("GetRecord", match_id=match_id)
         if spectator.message("GetMatch", await spectator.call("GetMatch", match_id=match_id)).status == table_pb2.FINISHED:
+            if record.code == "OK":
+                spectator.taken.remove(record.everything)
             break
-        assert (await spectator.call("GetRecord", match_id=match_id)).code == "FAILED_PRECONDITION"
+        assert record.code == "FAILED_PRECONDITION"
         await spectator.call("ListEvents", match_id=match_id)
     async with asyncio.timeout(10):
         assert all(await asyncio.gather(*watchers))

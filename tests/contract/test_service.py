@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from redis.asyncio import Redis
 
 from gloaming.table.v1 import table_pb2
-from services.kit import matches
+from services.kit import feeds
 from services.kit.game import Game
 from tests.harness import NAMES, Keys, Refused, Table, a_choice, all_events, calm, mover, new_match_id, play_out, table
 
@@ -372,7 +372,7 @@ async def test_pages_of_events_join_up_without_a_gap_or_a_repeat(there: Table) -
 
 @pytest.mark.scenario(14)
 async def test_a_watcher_far_behind_gets_a_snapshot_instead_of_everything_it_missed(there: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matches, "_REPLAYED_AT_MOST", 2)
+    monkeypatch.setattr(feeds, "_REPLAYED_AT_MOST", 2)
     match_id = await there.create()
     players = there.everyone()
     first = (await players[0].events(match_id, size=1)).next_cursor
@@ -459,7 +459,7 @@ async def test_a_replica_that_stops_tells_its_watchers_and_lets_them_go_on_elsew
 ) -> None:
     async with table(game, keys, redis_url) as staying:
         async with table(game, keys, redis_url) as stopping:
-            match_id = await staying.create()
+            match_id = await staying.create(options=calm(game))
             watching = stopping.player("eve").watch(match_id)
             snapshot = (await anext(watching)).snapshot
             rest: asyncio.Future[Any] = asyncio.ensure_future(anext(watching))

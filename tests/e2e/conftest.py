@@ -9,6 +9,13 @@ import pytest
 from deploy.local import Local
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests of `everything` in one process (`make test` runs several), so that it is started once."""
+    for item in items:
+        if "everything" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("everything"))
+
+
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
     """Redis, two replicas of each game's service and two gateways. Bots move at once."""

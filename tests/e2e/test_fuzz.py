@@ -47,11 +47,25 @@ async def test_random_bodies_get_a_typed_refusal_and_change_nothing(everything: 
 def _send(url: str, token: str, match_id: str) -> int:
     """Sends bodies that break the document's schema to every operation that takes one; returns how many were sent."""
     document = httpx.get(f"{url}/openapi.json").json()
-    found: list[Any] = [each.ok() for each in schemathesis.openapi.from_dict(document).get_all_operations()]  # type: ignore[union-attr]
+    found: list[Any] = [each.ok() for each in schemathesis.openapi.from_dict(_bodies_alone(document)).get_all_operations()]  # type: ignore[union-attr]
     operations = [operation for operation in found if list(operation.body)]
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     with httpx.Client(base_url=url, timeout=15, headers=headers) as http:
         return sum(_send_to(http, document, operation, match_id, -(-BODIES // len(operations))) for operation in operations)
+
+
+def _bodies_alone(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without parameters and tokens: more than half of the time goes into making those up, and none is sent."""
+    bare = {key: value for key, value in document.items() if key != "security"}
+    bare["components"] = {key: value for key, value in document["components"].items() if key != "securitySchemes"}
+    bare["paths"] = {
+        path: {
+            method: {key: value for key, value in operation.items() if key not in ("parameters", "security")}
+            for method, operation in item.items()
+        }
+        for path, item in document["paths"].items()
+    }
+    return bare
 
 
 def _send_to(http: httpx.Client, document: dict[str, Any], operation: Any, match_id: str, bodies: int) -> int:

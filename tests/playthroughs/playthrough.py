@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,21 +72,64 @@ def _match_text(match: Json) -> str:
 
 def _play(game: Game, options: Value, seats: int, seed: bytes) -> Json:
     rng = random.Random(seed)
-    # In real time some matches are calm, and some hasty.
-    ends = rng.uniform(simulator.WINDOW_ENDS, 1) if game.info.real_time else 0
+    return _written(game, options, seats, seed, (_in_real_time if game.real_time else _in_turns)(game, rng))
+
+
+def _in_turns(game: Game, rng: random.Random) -> Callable[[Value], Act | None]:
+    """The bot and chance, in turns."""
 
     def pick(state: Value) -> Act | None:
         movers = game.rules.to_move(state)
-        if simulator.window(game, state) is not None and (not movers or rng.random() < ends):
-            return WINDOW_ENDED
         if not movers:
             return None
         seat = rng.choice(movers)
         moves = game.rules.legal(state, seat)
-        by_bot = rng.random() < 0.5
-        return seat, game.bot.choose(game.rules.view(state, seat), seat, moves, rng) if by_bot else rng.choice(moves)
+        return seat, _by_bot(game, state, seat, rng) if rng.random() < 0.5 else rng.choice(moves)
 
-    return _written(game, options, seats, seed, pick)
+    return pick
+
+
+def _in_real_time(game: Game, rng: random.Random) -> Callable[[Value], Act | None]:
+    """The bot when it has thought, chance at any moment of a window, each about as often; and windows when their time is up.
+
+    The bot is asked where the kit asks it: when its time has come, and nowhere else.
+    """
+    real_time = game.real_time
+    assert real_time
+    # Some matches are calm, and some hasty.
+    haste = rng.uniform(0.1, 0.5)
+    now, number, ends = 0.0, 0, 0.0
+    bots: dict[int, float] = {}
+    chances: dict[int, float] = {}
+
+    def pick(state: Value) -> Act | None:
+        nonlocal now, number, ends
+        window, movers = real_time.window(state), game.rules.to_move(state)
+        if window is None:
+            return None
+        if window.number != number:
+            number, ends = window.number, now + window.ms
+            chances.clear()
+            chances.update({seat: now + rng.random() * window.ms for seat in movers if rng.random() < haste})
+        thoughts = {seat: real_time.think_ms(game.rules.view(state, seat), seat, rng) for seat in movers}
+        for seat in bots.keys() - {seat for seat, ms in thoughts.items() if ms is not None}:
+            del bots[seat]
+        for seat, ms in thoughts.items():
+            if ms is not None and seat not in bots:
+                bots[seat] = now + ms if rng.random() < 0.5 else math.inf
+        due = [(time, seat, by_bot) for by_bot, times in ((False, chances), (True, bots)) for seat, time in times.items() if seat in movers]
+        time, seat, by_bot = min(due, default=(math.inf, 0, False))
+        if time >= ends:
+            now = ends
+            return WINDOW_ENDED
+        now = time
+        return seat, _by_bot(game, state, seat, rng) if by_bot else rng.choice(game.rules.legal(state, seat))
+
+    return pick
+
+
+def _by_bot(game: Game, state: Value, seat: int, rng: random.Random) -> Value:
+    return game.bot.choose(game.rules.view(state, seat), seat, game.rules.legal(state, seat), rng)
 
 
 def _written(game: Game, options: Value, seats: int, seed: bytes, next_act: Callable[[Value], Act | None]) -> Json:

@@ -65,7 +65,7 @@ def play(bots: set[int], seed: int) -> tuple[State, list[float]]:
 
 @pytest.mark.parametrize("seat", [HUNTRESS, MONSTER], ids=["Huntress", "Monster"])
 def test_the_bot_beats_random_play_in_either_role_before_dawn(seat: int) -> None:
-    matches = 200
+    matches = 500
     ends = Counter(rules.outcome(play({seat}, seed)[0]) for seed in range(matches))
     decided = matches - ends[1, 1]
     won = ends[(1, 2) if seat == HUNTRESS else (2, 1)]
