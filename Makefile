@@ -39,10 +39,10 @@ check: $(DEV) ## lint, types, arrows between modules, protos, and whether genera
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	@diff -r -x __pycache__ .cache/gen/gloaming proto/gen/gloaming || { echo 'proto/gen is not what the protos give: make proto'; exit 1; }
 
-bench: $(DEV) ## measure rules, moves over REST and memory, as JSON: ARGS=rules
+bench: $(DEV) ## measure rules, moves over REST, the pillow path, a crowd and memory, as JSON, in some 5 minutes: ARGS=pillow
 	$(BIN)/python -m tests.bench $(ARGS)
 
-bench-peers: $(DEV) ## measure other game servers on the work of our pillow, as JSON, with Node.js 22 or newer: NODE=/path/to/node ARGS="--turns 3"
+bench-peers: $(DEV) ## measure our pillow path and other game servers in turn, as JSON, with Node.js 22 or newer: NODE=/path/to/node ARGS="--turns 3"
 	$(BIN)/python -m tests.bench.peers $(ARGS)
 
 soak: $(DEV) ## play all games at random, PLIES=1000000 by their rules alone, and count what breaks, as JSON

@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from gateway.app import create_app
-from gateway.protocol import HEAD_BYTES, Protocol
+from gateway.protocol import HEAD_BYTES, MESSAGE_BYTES, Protocol, WebSocket
 from gateway.settings import GatewaySettings, table
 from gateway.tokens import SCOPES, Signer, write_keys
 from services.kit import logs
@@ -58,7 +58,10 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
         loop="uvloop",
         http=Protocol,
         h11_max_incomplete_event_size=HEAD_BYTES,
-        ws="none",
+        ws=WebSocket,
+        ws_max_size=MESSAGE_BYTES,
+        ws_per_message_deflate=False,
+        ws_ping_interval=None,  # the live socket has pings of its own
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -71,7 +74,7 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m gateway", description="Gloaming's REST gateway.")
+    parser = argparse.ArgumentParser(prog="python -m gateway", description="Gloaming's gateway: REST, event streams, live sockets.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("serve", help="serve (the default); settings come from the environment")
     keys = commands.add_parser("keys", help="make the keys that access tokens are signed and checked with")

@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.exchange import JSON
-from gateway.problems import STATUS_BY_CODE
 from services.kit.errors import Error, Refused
+from services.kit.problems import STATUS_BY_CODE
 from services.kit.storage import Script, Storage
 
 _LUA = Path(__file__).parent / "lua"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 from collections.abc import AsyncIterator
 
@@ -20,10 +21,12 @@ from gateway.answers import Answers
 from gateway.catalogue import Catalogue
 from gateway.edge import Edge
 from gateway.health import Health
+from gateway.live import PATH, Limits, Live
 from gateway.matches import Matches
 from gateway.operations import operations_of
 from gateway.pages import Pages
 from gateway.players import Players
+from gateway.relay import Patience, Relay
 from gateway.settings import GatewaySettings
 from gateway.tokens import HostToken, Signer
 from gateway.upstream import Services
@@ -34,10 +37,16 @@ from services.kit.storage import Storage
 _READ_BY_PAGES = ["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID"]
 _SHOWN_TO_PAGES = ["Allow", "ETag", "Location", "Retry-After", "WWW-Authenticate", "X-Request-Id"]
 _DAY_SECONDS = 86_400
+_LIMITS, _PATIENCE = Limits(), Patience()
 
 
-def create_app(settings: GatewaySettings) -> FastAPI:
-    """Returns the gateway. `app.state.draining` is set by whoever is about to stop it."""
+def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Patience = _PATIENCE) -> FastAPI:
+    """Returns the gateway. `app.state.draining` is set by whoever is about to stop it.
+
+    Args:
+        limits: of live sockets; how much may wait for one is a setting.
+        patience: of their relay.
+    """
     signer = Signer(settings.signing_key_file)
     if signer.key_id not in {key.get("kid") for key in json.loads(settings.jwks_file.read_text())["keys"]}:
         raise ValueError(f"{settings.jwks_file} does not hold the public key of {settings.signing_key_file}")
@@ -48,14 +57,17 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
     answers = Answers(storage)
     identity = Identity.from_file(settings.jwks_file, storage)
+    host = HostToken(signer)
     players = Players(storage, identity, signer, answers, access_seconds=settings.access_token_seconds, refresh_seconds=kept)
-    matches = Matches(storage, services, players, answers, HostToken(signer), index_seconds=kept, draining=draining)
+    matches = Matches(storage, services, players, answers, host, index_seconds=kept, draining=draining)
+    relay = Relay(settings.services, lambda: host.authorization, patience)
+    live = Live(relay, identity, draining, dataclasses.replace(limits, waiting_bytes=settings.socket_buffer))
     resources = (players, matches, Catalogue(), Health(storage, services, draining))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
-            async with services:
+            async with services, relay, live:
                 yield
         finally:
             await storage.close()
@@ -77,6 +89,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         "/.well-known/jwks.json": pages.jwks,
     }.items():
         app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
+    app.add_api_route(PATH, live.no_socket, methods=["GET"], include_in_schema=False)
+    app.add_api_websocket_route(PATH, live.serve)
     for kind in (Error, grpc.aio.AioRpcError, problems.Unacceptable, HTTPException, ClientDisconnect):
         app.add_exception_handler(kind, _refuse)
     if settings.cors_origins:

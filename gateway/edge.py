@@ -10,6 +10,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import metrics, problems
+from gateway.protocol import link_of
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -31,6 +32,9 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request (ASGI)."""
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -64,6 +68,33 @@ class Edge:
         metrics.REQUESTS.labels(method, route, status).inc()
         say = _log.debug if route in _QUIET else _log.info
         say("request", method=method, route=route, status=status, ms=round((time.perf_counter() - began) * 1000, 1))
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one live socket; it is logged when it has ended."""
+        began = time.perf_counter()
+        request_id = _request_id(scope)
+        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        status = 0
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] in ("websocket.accept", "websocket.http.response.start"):
+                status = message.get("status", 101)
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id)]
+                metrics.SECONDS.labels("GET", _route(scope)).observe(time.perf_counter() - began)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, observed)
+        except Exception as fault:
+            _log.error("unforeseen", exc_info=fault)
+            if not status:
+                await problems.internal()(scope, receive, observed)
+        route = _route(scope)
+        metrics.REQUESTS.labels("GET", route, status).inc()
+        link = link_of(scope)
+        code = link.closed_with if link is not None and status == 101 else None
+        _log.info("socket", route=route, status=status, code=code, seconds=round(time.perf_counter() - began, 1))
 
 
 def _as_get(scope: Scope) -> Scope:

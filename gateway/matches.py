@@ -25,7 +25,6 @@ from gateway.exchange import JSON, Answer
 from gateway.metrics import RESUMED
 from gateway.operations import Says, each, operation, says
 from gateway.players import Players, matches_key
-from gateway.problems import STATUS_BY_CODE
 from gateway.registry import GAMES, Game, descriptor_of, game_of
 from gateway.schemas import Schema, Schemas, name_of, one_of_games
 from gateway.streams import EventStream
@@ -35,6 +34,7 @@ from gloaming.gateway.v1 import gateway_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.cursor import START, Cursor
 from services.kit.errors import NotFound, Unreadable
+from services.kit.problems import STATUS_BY_CODE
 from services.kit.storage import Script, Storage
 
 _INDEX = Script(Path(__file__).parent / "lua" / "index_match.lua")

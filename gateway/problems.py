@@ -1,8 +1,8 @@
 """Errors as clients see them: RFC 9457, `application/problem+json`, with gRPC's reason beside it.
 
 Whatever a handler raises, `answer_for` turns it into one `gloaming.gateway.v1.Problem`: the kit's errors, a game service's refusal
-(`grpc.aio.AioRpcError`, read by the google.rpc rich error model), and what belongs to HTTP alone. One table says which code is which
-status.
+(`grpc.aio.AioRpcError`, read by the google.rpc rich error model), and what belongs to HTTP alone. Which code is which status says the one
+table in `services.kit.problems`.
 """
 
 from __future__ import annotations
@@ -20,26 +20,11 @@ from starlette.responses import Response
 
 from gateway.transcoding import render
 from gloaming.gateway.v1 import gateway_pb2
-from services.kit.errors import Error, RetryLater, Unreadable
+from services.kit.errors import Error, RetryLater
+from services.kit.problems import STATUS_BY_CODE, STATUS_BY_REASON, TYPE_PREFIX, status_of, title, violations
 
 MEDIA_TYPE = "application/problem+json"
-TYPE_PREFIX = "urn:gloaming:problem:"
 RETRY_SECONDS = 1
-
-# The one table of statuses; by reason where a reason says more than its code.
-STATUS_BY_CODE: Mapping[grpc.StatusCode, int] = {
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.UNAUTHENTICATED: 401,
-    grpc.StatusCode.PERMISSION_DENIED: 403,
-    grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.ABORTED: 409,
-    grpc.StatusCode.FAILED_PRECONDITION: 422,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
-    grpc.StatusCode.CANCELLED: 503,
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.DEADLINE_EXCEEDED: 503,
-}
-STATUS_BY_REASON: Mapping[str, int] = {"VERSION_MISMATCH": 412}
 
 _UNREACHABLE = "the game's service cannot be reached; try again"
 _WITHOUT_REASON = {
@@ -66,18 +51,18 @@ def problem(
     reason: str,
     detail: str,
     *,
-    violations: Sequence[gateway_pb2.Violation] = (),
+    wrong: Sequence[gateway_pb2.Violation] = (),
     retry_after: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Returns a problem as a response. `type` and `title` follow from the reason."""
     body = gateway_pb2.Problem(
         type=TYPE_PREFIX + reason,
-        title=reason.replace("_", " ").capitalize(),
+        title=title(reason),
         status=status,
         detail=detail,
         reason=reason,
-        violations=violations,
+        violations=wrong,
     )
     more = dict(headers or {})
     if status == 401:
@@ -110,12 +95,11 @@ def internal() -> Response:
 
 
 def _of_kit(error: Error) -> Response:
-    violations = [gateway_pb2.Violation(field=error.field, description=error.description)] if isinstance(error, Unreadable) else []
     return problem(
-        STATUS_BY_REASON.get(error.reason) or STATUS_BY_CODE[error.code],
+        status_of(error),
         error.reason,
         error.detail,
-        violations=violations,
+        wrong=violations(error),
         retry_after=error.retry_after if isinstance(error, RetryLater) else None,
     )
 
@@ -130,13 +114,13 @@ def _of_service(error: grpc.aio.AioRpcError) -> Response:
     if not reason:
         # Not a refusal of the service's: something on the way to it, or its own slowness.
         return problem(status, code.name, _WITHOUT_REASON.get(code, "the game's service refuses, and does not say why"))
-    violations, retry_after = [], None
+    wrong, retry_after = [], None
     for detail in details:
         if isinstance(detail, error_details_pb2.BadRequest):
-            violations = [gateway_pb2.Violation(field=each.field, description=each.description) for each in detail.field_violations]
+            wrong = [gateway_pb2.Violation(field=each.field, description=each.description) for each in detail.field_violations]
         elif isinstance(detail, error_details_pb2.RetryInfo):
             retry_after = detail.retry_delay.ToTimedelta().total_seconds()
-    return problem(status, reason, error.details() or "", violations=violations, retry_after=retry_after)
+    return problem(status, reason, error.details() or "", wrong=wrong, retry_after=retry_after)
 
 
 def reason_of(error: grpc.aio.AioRpcError) -> str:

@@ -26,6 +26,9 @@ class GatewaySettings(Common):
     refresh_days: float = Field(default=90, gt=0, description="How long a refresh token is good, and a profile kept that nobody uses.")
     body_limit: int = Field(default=65_536, ge=1024, description="Most bytes of a request body.")
     rpc_seconds: float = Field(default=5, gt=0, le=60, description="How long a call to a game service may take.")
+    socket_buffer: int = Field(
+        default=262_144, ge=65_536, description="Most bytes that wait for a live socket whose client does not read; then it is cut off."
+    )
     cors_origins: Annotated[list[str], NoDecode] = Field(default=[], description="Origins whose pages may call, separated by commas.")
 
     @field_validator("services", mode="before")

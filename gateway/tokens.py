@@ -77,7 +77,10 @@ class Signer:
 
 
 class HostToken:
-    """The gateway's own token, with the scope `host`, renewed before it runs out."""
+    """The gateway's own token, renewed before it runs out.
+
+    Its scopes are `host`, to make matches, and `relay`, to speak for the sockets of many players, which nobody else is given.
+    """
 
     _SECONDS = 900
     _MARGIN = 60
@@ -91,7 +94,7 @@ class HostToken:
     def authorization(self) -> str:
         """The value of `authorization` for calls that the gateway makes for itself."""
         if time.time() >= self._renew_at:
-            token, _ = self._signer.access("gateway", "gateway", 0, "host", self._SECONDS)
+            token, _ = self._signer.access("gateway", "gateway", 0, "host relay", self._SECONDS)
             self._authorization = f"Bearer {token}"
             self._renew_at = time.time() + self._SECONDS - self._MARGIN
         return self._authorization

@@ -1,115 +1,100 @@
 """Bells: how a replica hears of commits, wherever they were made.
 
-One connection and one subscription a match a replica, however many watch. A bell carries the new entries; it may be lost, so it is never
-the truth: a listener that cannot be sure to have heard everything is told to read the stream.
+One connection for all, one subscription a match. A bell carries the new entries; it may be lost, so it is never the truth: whoever cannot
+be sure to have heard everything is told to read the stream.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
 
 import structlog
 from redis.exceptions import RedisError
 
+from services.kit.cursor import Cursor
 from services.kit.errors import Unavailable
-from services.kit.sessions import Bell, read_bell
+from services.kit.sessions import Bell, place_of, read_bell
 from services.kit.storage import CALL_SECONDS, Storage
 
-_QUEUED = 64
 _POLL_SECONDS = 5.0
 _AGAIN_SECONDS = 0.2
 
 log = structlog.get_logger(__name__)
 
 
-class Listener:
-    """One watcher's ear for one match."""
+class Ear(Protocol):
+    """Who listens to a match's bell. It must not wait: it is called while bells are heard."""
 
-    def __init__(self, draining: asyncio.Event) -> None:
-        self._rings: asyncio.Queue[Bell | None] = asyncio.Queue(_QUEUED)
-        self._draining = draining
-        self.subscribed = asyncio.Event()
-
-    async def next(self, timeout: float) -> Bell | None:
-        """The next bell; None when the stream must be read instead: after `timeout` seconds of silence, or when bells may have been lost.
-
-        Raises:
-            Unavailable: this replica is about to stop (DRAINING).
-        """
-        bell = None
-        if not self._draining.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    bell = await self._rings.get()
-        if self._draining.is_set():
-            raise Unavailable("DRAINING", "this replica is about to stop; go on elsewhere with the last cursor", retry_after=0)
-        return bell
+    def knows(self, place: Cursor) -> bool:
+        """Whether it has heard of what is at a place already."""
 
     def ring(self, bell: Bell) -> None:
-        """Hands over a bell. A listener too slow for its queue reads the stream instead."""
-        try:
-            self._rings.put_nowait(bell)
-        except asyncio.QueueFull:
-            self.doubt()
+        """Hears what was stored."""
 
     def doubt(self) -> None:
-        """Says that bells may have been lost."""
-        while not self._rings.empty():
-            self._rings.get_nowait()
-        self._rings.put_nowait(None)
+        """Is told that bells may have been lost, or that this replica is about to stop: the stream says what there is."""
 
 
 class Bells:
-    """Every bell that somebody on this replica listens for. `run` alone makes the connection, and makes it anew when it is lost."""
+    """Every bell that somebody on this replica listens for. `run` alone makes the connection, and makes it anew when it is lost.
+
+    Attributes:
+        draining: whether this replica is about to stop.
+    """
 
     def __init__(self, storage: Storage) -> None:
+        self.draining = False
         self._storage = storage
-        self._listeners: dict[str, set[Listener]] = {}
+        self._ears: dict[str, dict[Ear, asyncio.Event]] = {}
         # Channels whose subscription was confirmed on the connection there is.
         self._confirmed: set[str] = set()
         self._wanted = asyncio.Event()
-        self._draining = asyncio.Event()
         self._lock = asyncio.Lock()
         self._pubsub: Any = None
 
     @asynccontextmanager
-    async def listen(self, channel: str) -> AsyncIterator[Listener]:
-        """Listens to a channel. Once `subscribed` is set, no bell is missed without a doubt.
+    async def listen(self, channel: str, ear: Ear) -> AsyncIterator[None]:
+        """Listens to a channel. From the first `doubt` on, no bell is missed without another.
 
         Raises:
             Unavailable: no connection to Redis can be had now.
         """
-        listener = Listener(self._draining)
-        listeners = self._listeners.setdefault(channel, set())
-        listeners.add(listener)
+        subscribed = asyncio.Event()
+        ears = self._ears.setdefault(channel, {})
+        ears[ear] = subscribed
         self._wanted.set()
         try:
             try:
                 async with asyncio.timeout(CALL_SECONDS):
                     if channel in self._confirmed:
-                        listener.subscribed.set()
+                        ear.doubt()
                     else:
                         await self._send("ssubscribe", channel)
-                        await listener.subscribed.wait()
+                        await subscribed.wait()
             except TimeoutError as fault:
                 raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
-            yield listener
+            yield
         finally:
-            listeners.discard(listener)
-            if not listeners and self._listeners.get(channel) is listeners:
-                del self._listeners[channel]
+            del ears[ear]
+            if not ears and self._ears.get(channel) is ears:
+                del self._ears[channel]
                 self._confirmed.discard(channel)
                 await asyncio.shield(self._send("sunsubscribe", channel))
 
+    def told(self, channel: str, bell: Bell) -> None:
+        """Rings for what this replica itself has just stored, without waiting for Redis to say so."""
+        for ear in self._ears.get(channel, ()):
+            ear.ring(bell)
+
     def drain(self) -> None:
-        """Sends every listener away."""
-        self._draining.set()
-        for listeners in self._listeners.values():
-            for listener in listeners:
-                listener.doubt()
+        """Has every ear look up, to find that this replica is about to stop."""
+        self.draining = True
+        for ears in self._ears.values():
+            for ear in ears:
+                ear.doubt()
 
     async def run(self) -> None:
         """Hears bells until cancelled. Whenever the connection was lost, everybody is told to doubt."""
@@ -128,19 +113,19 @@ class Bells:
                 log.exception("bells_lost")
             finally:
                 await self._disconnect()
-            if self._listeners:
+            if self._ears:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _connected(self) -> bool:
         """Whether there is a connection to hear from; makes it as soon as somebody listens."""
         if self._pubsub is None:
             async with self._lock:
-                if not self._listeners:
+                if not self._ears:
                     self._wanted.clear()
                     return False
                 self._pubsub = self._storage.pubsub()
                 async with asyncio.timeout(CALL_SECONDS):
-                    for channel in list(self._listeners):
+                    for channel in list(self._ears):
                         await self._pubsub.ssubscribe(channel)
         return True
 
@@ -154,7 +139,7 @@ class Bells:
     async def _send(self, command: str, channel: str) -> None:
         """Subscribes or unsubscribes, where there is a connection; else `run` subscribes to whatever is listened to when it has one."""
         async with self._lock:
-            if self._pubsub is None or (command == "sunsubscribe" and channel in self._listeners):
+            if self._pubsub is None or (command == "sunsubscribe" and channel in self._ears):
                 return
             for _ in range(2):
                 try:
@@ -168,17 +153,20 @@ class Bells:
 
     def _hear(self, message: dict[str, Any]) -> None:
         channel = message["channel"].decode()
-        listeners = self._listeners.get(channel, ())
+        ears = self._ears.get(channel, {})
         match message["type"]:
             case "smessage":
-                bell = read_bell(message["data"])
-                for listener in listeners:
-                    listener.ring(bell)
+                data = message["data"]
+                if all(ear.knows(place_of(data)) for ear in ears):
+                    return  # what this replica stored itself
+                bell = read_bell(data)
+                for ear in ears:
+                    ear.ring(bell)
             case "sunsubscribe":
                 self._confirmed.discard(channel)
-            case "ssubscribe" if listeners and channel not in self._confirmed:
+            case "ssubscribe" if ears and channel not in self._confirmed:
                 # For the first time, or again after a lost connection.
                 self._confirmed.add(channel)
-                for listener in listeners:
-                    listener.subscribed.set()
-                    listener.doubt()
+                for ear, subscribed in ears.items():
+                    subscribed.set()
+                    ear.doubt()

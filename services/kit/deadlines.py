@@ -1,6 +1,7 @@
 """Deadlines: clocks that run out and bots that move, durable and acted on once.
 
-A wake-up is scheduled in a sorted set before the commit that needs it, never later than one already there. Any replica sweeps: it claims
+A wake-up is scheduled in a sorted set before the commit that needs it, never later than one already there; where the match is sure to have
+one that is early enough, that is left to it (`is_kept`). Any replica sweeps: it claims
 what is due for the length of a lease, lets the match act on its own deadline, which is the truth, and settles the claim. Waking too
 early, twice, or on two replicas is harmless; a wake-up is never lost. For it may come even before its commit: so the first one after a
 scheduling that finds less to do than expected is followed by another at its lease's end, and a commit made more than a lease after its
@@ -11,6 +12,8 @@ all replicas down) time is credited, not charged.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -62,6 +65,7 @@ class Deadlines:
         self._pace = pace
         self._sooner = [asyncio.Event() for _ in range(pace.deadline_shards)]
         self._credit = [0] * pace.deadline_shards
+        self._swept = [-math.inf] * pace.deadline_shards
         self._waking = [0] * pace.deadline_shards
 
     async def schedule(self, match_id: str, delay_ms: int, kept: int | None = None) -> Moment:
@@ -81,6 +85,31 @@ class Deadlines:
     def latest(self, scheduled: Moment) -> int:
         """The last moment, ms, for a commit whose wake-up was scheduled at that one."""
         return scheduled.now + self._pace.lease_ms
+
+    def is_kept(self, now: int, stored: int, fresh: int) -> bool:
+        """Whether a commit at about `now` that needs a wake-up at `fresh` can do without scheduling one, for the match has a due, `stored`,
+        in the version that was judged. All in ms, credit included.
+
+        What makes it so: whenever a match stands at a version with a due, it has an entry among the deadlines that is no later than its
+        earliest due, or a claim whose holder is going to settle it to no later than that. For
+        - the commit that gave it its first due scheduled it before; by `schedule`'s half a millisecond whoever had claimed it then left it;
+        - a claim removes an entry only where it read a version without any due, and settles it to the earliest due of the version it read;
+        - of commits since, each either scheduled its own, or its new dues were no earlier than the earliest of the version before: so the
+          earliest due never went back, and what a claim settles to by an older version is early, which is harmless.
+        A holder that died leaves its entry at its lease's end, so that such a wake-up may come late by up to a lease, as any that was
+        claimed. A due that is past by more than a lease is therefore no proof any more: the entry was lost, with a failover of the storage.
+        Nor has such a commit a latest moment: there is no wake-up that could come before it in vain.
+        """
+        return stored <= fresh and now < stored + self._pace.lease_ms
+
+    def moment(self, match_id: str, now: int) -> Moment | None:
+        """The moment `now`, if this replica swept so lately that no outage can have gone uncounted since: else nobody but `schedule` knows
+        the credit.
+        """
+        shard = self._shard(match_id)
+        if time.monotonic() - self._swept[shard] >= self._pace.outage_ms / 1000:
+            return None
+        return Moment(now, self._credit[shard])
 
     def credit(self, match_id: str) -> int:
         """The credit as this replica last saw it, at most a sweep ago."""
@@ -110,10 +139,10 @@ class Deadlines:
 
     async def _sweep_once(self, shard: int, act: Act, waking: asyncio.TaskGroup) -> int:
         """Wakes what is due in a shard, and returns how long to wait before looking again, ms."""
-        room = _AT_ONCE - self._waking[shard]
+        room, asked = _AT_ONCE - self._waking[shard], time.monotonic()
         answer = await self._storage.run(_CLAIM, self._keys(shard), [self._pace.lease_ms, self._pace.outage_ms, room])
         now, credit, credited, first, claimed, *matches = answer
-        self._credit[shard] = credit
+        self._credit[shard], self._swept[shard] = credit, asked
         if credited:
             metrics.CREDITED.inc(credited / 1000)
             log.warning("outage_credited", shard=shard, seconds=credited / 1000)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
@@ -46,6 +46,11 @@ class Refusal(Protocol):
     @property
     def detail(self) -> str:
         """A sentence for people, built from nothing that the seat may not know."""
+
+
+def is_refusal(result: Step | Refusal) -> TypeGuard[Refusal]:
+    """Whether a move was refused: what isinstance says, which is slow with protocols."""
+    return hasattr(result, "reason")
 
 
 class Rules(Protocol):
@@ -120,22 +125,33 @@ class Window(Protocol):
 
 
 class OpenRound(NamedTuple):
-    """A round that reactions race for: its number, the pillows in the middle, and how many seats may react."""
+    """A round that reactions race for.
+
+    Args:
+        number: its number.
+        pillows: the pillows in the middle.
+        waiting: how many seats may react.
+        cap_ms: what is given back of a player's round trip at most; None where order is by arrival.
+        until_ms: how long after its opening a reaction, its round trip given back, is in time.
+    """
 
     number: int
     pillows: int
     waiting: int
+    cap_ms: int | None
+    until_ms: int
 
 
-class Reactions(Protocol):
-    """How a game's reactions are ordered: by a script, one at a time, without a commit for each; the rules catch up with what it decided.
+class ReactionRules(Protocol):
+    """How a game's reactions are ordered: by a script, without a commit for each; the rules catch up with what it decided.
 
-    The script's KEYS are the match's (see `sessions`): match, events, answers, bell, round. Its ARGV are the round's number, the seat, what
-    `request` gives, then the mark, the move for the record, the answer's field and its fingerprint. It returns {1, version, n, time in ms,
-    the entry} or {0, reason}.
+    The script takes and returns what Night Knight's react.lua says in its header. It puts what it decided into the event, and into the
+    `reaction` of the RecordedMove.
     """
 
     script: Script
+    # What one is told whose reaction is not decided yet and who reacts again.
+    already_reacted: Any
 
     def is_reaction(self, move: Value, /) -> bool:
         """Whether a move is one."""
@@ -149,11 +165,17 @@ class Reactions(Protocol):
     def number(self, state: Value, /) -> int:
         """The number of the present round."""
 
-    def request(self, seat: int, move: Value, /) -> tuple[int, bytes]:
-        """What the script decides on: the kind of action, and the event but for what the script adds to it."""
+    def refusal(self, state: Value, seat: int, move: Value, /) -> Refusal | None:
+        """Why the rules forbid a reaction now; None if they allow it, and it is for the script to decide."""
 
-    def received(self, move: Value, ms: int, /) -> Value:
-        """The move with the time since the reveal at which the server had it."""
+    def request(self, seat: int, move: Value, /) -> tuple[int, bytes]:
+        """What the script decides on: the kind of action, and the reaction but for what the script adds to it."""
+
+    def decided(self, move: Value, reaction: Any, /) -> Value:
+        """The move as the rules are to decide it, with the times of the reaction that was recorded with it."""
+
+    def reaction(self, event: Value, /) -> Message:
+        """The reaction that an event tells of, as it is recorded."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +192,7 @@ class RealTime:
     window: Callable[[Value], Window | None]
     on_timeout: Callable[[Value, Any], Step]
     think_ms: Callable[[Value, int, random.Random], int | None]
-    reactions: Reactions
+    reactions: ReactionRules
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Identity:
         """Makes sure that a token is still good, for a call that goes on for long. Raises as `caller` does."""
         if caller.expires <= time.time():
             raise Unauthenticated("TOKEN_EXPIRED", "the access token has run out; refresh it")
-        lowest = await self._storage.call(self._storage.redis.get(revocation_key(caller.player)))
+        lowest = await self._storage.get(revocation_key(caller.player))
         if lowest is not None and caller.generation < int(lowest):
             raise Unauthenticated("TOKEN_REVOKED", "the player has signed out; sign in again")
 

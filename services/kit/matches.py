@@ -9,7 +9,9 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -22,10 +24,12 @@ from services.kit.chance import Chance, new_seed
 from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines, Moment
 from services.kit.errors import Forbidden, Raced, Refused, Unreadable
-from services.kit.game import Game, Reactions, Refusal, Value, ranks_with_resigned, seating
+from services.kit.feeds import Feeds, ViewerOf
+from services.kit.game import Game, Value, is_refusal, ranks_with_resigned, seating
 from services.kit.identity import Caller, Identity
 from services.kit.messages import Messages, settings_of
-from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Seat, Session, Sessions, Table, Window, answer_for
+from services.kit.reactions import Reaction, Reactions
+from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Round, Seat, Session, Sessions, Table, Window, answer_for
 from services.kit.settings import ServiceSettings
 from services.kit.storage import Storage
 
@@ -33,19 +37,17 @@ from services.kit.storage import Storage
 _JUDGED_AT_MOST = 8
 # ALL-02: after so many clocks in a row the bot keeps the seat.
 _TIMEOUTS_TO_STAND_IN = 3
-# So many entries are read at once for a watcher.
-_READ_AT_ONCE = 100
-# A watcher further behind than this, in versions, gets a snapshot instead of everything it missed.
-_REPLAYED_AT_MOST = 500
-# A watcher that hears nothing for so long looks at the stream, and at its own token.
+# No line is measured at more than this; what is given back of it has a cap of its own (NK-19).
+_LONGEST_MS = 60_000
+# A watcher's token is looked at so often.
 _HEARTBEAT_SECONDS = 15.0
 # A watcher who may see what others may not is sent nothing on a look at the token that is older than this.
 _TRUSTED_SECONDS = 1.0
 _DAY = 86_400
 
 By = table_pb2.Played.By
-# Among the deadlines of seats, the one of the window.
-_NO_SEAT = -1
+# Among the deadlines of seats, the one of the window, and the one of a pending reaction.
+_NO_SEAT, _PENDING = -1, -2
 
 
 class Matches:
@@ -59,13 +61,29 @@ class Matches:
         self._deadlines = Deadlines(game.id, storage, settings)
         self._bells = Bells(storage)
         self._messages = Messages(game)
+        self.feeds = Feeds(self._sessions, self._bells, self._load, self._messages.seat_given_up)
         self._rng = random.SystemRandom()
+        self._reactions = (
+            Reactions(
+                game,
+                game.real_time.reactions,
+                self._sessions,
+                self._deadlines,
+                load=self._load,
+                close=self._close_round,
+                told=self.told,
+            )
+            if game.real_time
+            else None
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Hears bells and sweeps deadlines until `stopping` is set."""
         async with asyncio.TaskGroup() as tasks:
             hearing = tasks.create_task(self._bells.run())
             await self._deadlines.sweep(self.wake, stopping)
+            if self._reactions:
+                await self._reactions.close()
             hearing.cancel()
 
     def drain(self) -> None:
@@ -88,7 +106,8 @@ class Matches:
         chance = Chance(seed)
         step = self._game.rules.setup(options, len(listed), chance)
         seats = tuple(Seat(listed[i].player, listed[i].name, listed[i].bot) for i in seating(order, len(listed), chance))
-        table, latest = await self._timed(request.match_id, Table(seats), step.state, settings, acted=None)
+        state, entries = self._run_through(step.state, self._messages.entries(step.events, len(seats)), len(seats), chance)
+        table, latest = await self._timed(request.match_id, Table(seats), state, settings, acted=None)
         meta = Meta(
             kit_schema=sessions.SCHEMA,
             game_schema=self._game.schema,
@@ -103,25 +122,28 @@ class Matches:
             judged=0,
             meta=meta,
             table=table,
-            state=step.state,
-            entries=self._messages.entries(step.events, len(seats)),
+            state=state,
+            entries=entries,
             keep_seconds=self._settings.live_ttl_days * _DAY,
             latest=latest,
+            round_=self._round(Round(), None, state)[0],
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
-        return self._match(await self._load(request.match_id), None)
+            self.told(request.match_id, placed, cursor.BEGINNING.entry)
+        return self.shown(await self._load(request.match_id), None)
 
     async def get(self, match_id: str, caller: Caller) -> Message:
         """Returns the match as the caller may see it."""
         session = await self._load(match_id)
-        return self._match(session, _viewer(session, caller))
+        return self.shown(session, _viewer(session, caller))
 
     async def moves(self, match_id: str, caller: Caller) -> Message:
         """Lists the caller's legal moves."""
         session = await self._load(match_id)
         seat = _seat(session, caller)
-        legal = () if session.table.seats[seat].resigned else self._game.rules.legal(session.state, seat)
+        idle = session.table.seats[seat].resigned or seat in session.round.pending
+        legal = () if idle else self._game.rules.legal(session.state, seat)
         moves = [self._game.codec.move_to_proto(move) for move in legal]
         return self._messages.make("ListMovesResponse", match_id=match_id, version=session.version, moves=moves)
 
@@ -131,6 +153,11 @@ class Matches:
         request_id = requests.request_id(request.request_id)
         body = request.move.SerializeToString(deterministic=True)
         expected = request.expected_version if request.HasField("expected_version") else None
+        if self.is_reaction(move):
+            reaction = self._react(request.match_id, caller, move, request_id, body, expected, 0)
+            await reaction.done
+            assert reaction.place
+            return self._messages.accepted("SubmitMoveResponse", request.match_id, reaction.place, reaction.placed, reaction.seat)
 
         async def judge(session: Session, seat: int, answer: Answer | None) -> Sequence[Placed] | None:
             if expected is not None and expected != session.version:
@@ -138,13 +165,43 @@ class Matches:
             return await self._play(session, seat, move, By.PLAYER, answer)
 
         placed, seat = await self._once("SubmitMove", request.match_id, caller, request_id, body, judge)
-        return self._messages.accepted("SubmitMoveResponse", request.match_id, placed, seat)
+        return self._messages.accepted("SubmitMoveResponse", request.match_id, placed[-1].cursor, placed, seat)
+
+    def is_reaction(self, move: Value) -> bool:
+        """Whether a move is one that races others for its place, in real time."""
+        return self._game.real_time is not None and self._game.real_time.reactions.is_reaction(move)
+
+    def react(
+        self,
+        match_id: str,
+        caller: Caller,
+        move: Value,
+        *,
+        request_id: str,
+        body: bytes,
+        expected_version: int | None = None,
+        round_trip_ms: int = 0,
+    ) -> asyncio.Future[int]:
+        """Makes a reaction of the caller, and tells the match's version once it is ordered, or pending (NK-19).
+
+        Args:
+            body: the move as it was sent, by which a retry of the same request is known.
+            round_trip_ms: the round trip of the caller's line as the server measured it.
+
+        Raises:
+            Refused, Raced, Forbidden, NotFound, Unavailable: in the future; as `submit`.
+        """
+        return self._react(match_id, caller, move, request_id, body, expected_version, round_trip_ms).done
 
     async def resign(self, request: Any, caller: Caller) -> Message:
         """Resigns the caller's seat (ALL-01)."""
         request_id = requests.request_id(request.request_id)
         placed, seat = await self._once("Resign", request.match_id, caller, request_id, b"", self._resign)
-        return self._messages.accepted("ResignResponse", request.match_id, placed, seat)
+        return self._messages.accepted("ResignResponse", request.match_id, placed[-1].cursor, placed, seat)
+
+    def told(self, match_id: str, placed: Sequence[Placed], follows: str) -> None:
+        """Tells those who watch on this replica what was stored after the entry `follows`, without waiting for the bell."""
+        self._bells.told(self._sessions.bell(match_id), Bell(follows, tuple(placed)))
 
     async def events(self, request: Any, caller: Caller) -> Message:
         """Lists a page of events."""
@@ -153,7 +210,7 @@ class Matches:
         session = await self._load(request.match_id)
         viewer = _viewer(session, caller)
         if not await self._sessions.fits(request.match_id, after):
-            snapshot = self._match(session, viewer)
+            snapshot = self.shown(session, viewer)
             return self._messages.make("ListEventsResponse", snapshot=snapshot, next_cursor=str(session.cursor))
         found = await self._sessions.entries(request.match_id, after, size + 1)
         page = found[:size]
@@ -168,37 +225,21 @@ class Matches:
         """Streams the match: from a cursor that fits, every event after it; else a snapshot and every event after that."""
         match_id = request.match_id
         after = Cursor.parse(request.after_cursor) if request.after_cursor else None
-        viewer = _viewer(await self._load(match_id), caller)
-        async with self._bells.listen(self._sessions.bell(match_id)) as listener:
-            bell: Bell | None = None
-            certain = False
-            checked = time.monotonic()
-            while True:
+        checked = time.monotonic()
+        async with aclosing(self.feeds.read(match_id, after, self.viewer_of(caller))) as tellings:
+            async for told in tellings:
+                what, viewer = told or (None, None)
                 if time.monotonic() - checked > (_HEARTBEAT_SECONDS if viewer is None else _TRUSTED_SECONDS):
                     await self._identity.recheck(caller)
                     checked = time.monotonic()
-                if not certain:
-                    # At first, and whenever bells may have been lost: with a failover of the storage, so may events that were sent already.
-                    session = await self._load(match_id)
-                    viewer = _viewer(session, caller)
-                    behind = session.version - after.version if after else 0
-                    if after is None or behind > _REPLAYED_AT_MOST or not await self._sessions.fits(match_id, after):
-                        yield self._messages.make("WatchMatchResponse", snapshot=self._match(session, viewer))
-                        after = session.cursor
-                assert after is not None
-                follows_on = bell is not None and bell.follows == after.entry
-                found = bell.placed if bell and follows_on else await self._sessions.entries(match_id, after, _READ_AT_ONCE)
-                for placed in found:
-                    event = self._messages.event(match_id, placed, viewer)
-                    yield self._messages.make("WatchMatchResponse", event=event)
-                    after = placed.cursor
-                    if viewer is not None and _resigns(event, viewer):
-                        viewer = None
-                if found[-1].entry.final if found else session.table.outcome:
-                    return
-                more = not follows_on and len(found) == _READ_AT_ONCE
-                bell = None if more else await listener.next(_HEARTBEAT_SECONDS)
-                certain = more or bell is not None
+                if isinstance(what, Session):
+                    yield self._messages.make("WatchMatchResponse", snapshot=self.shown(what, viewer))
+                elif what:
+                    yield self._messages.make("WatchMatchResponse", event=self._messages.event(match_id, what, viewer))
+
+    def viewer_of(self, caller: Caller) -> ViewerOf:
+        """As which seat the caller may see a session, or None for a spectator; raises Forbidden where it may not."""
+        return lambda session: _viewer(session, caller)
 
     async def record(self, match_id: str, caller: Caller) -> Message:
         """Returns the record of a finished match, its seed included (ALL-03)."""
@@ -215,22 +256,28 @@ class Matches:
             session = await self._load(match_id)
             credit = moment.credit - session.table.credit
             # In real time a seat may have reacted since the commit that set when it is due.
-            to_move = self._game.rules.to_move(session.state)
+            to_move = [n for n in self._game.rules.to_move(session.state) if n not in session.round.pending]
             dues = {n: seat.due + credit for n, seat in enumerate(session.table.seats) if seat.due is not None and n in to_move}
             if session.table.window:
-                dues[_NO_SEAT] = session.table.window.due + credit
+                # While a reaction is pending its window does not end. Loading has decided all that were due.
+                dues[_NO_SEAT] = max(session.table.window.due + credit, session.round.due or 0)
+            if session.round.due is not None:
+                dues[_PENDING] = session.round.due
             if session.table.outcome or not dues:
                 return None
             seat = min(dues, key=dues.__getitem__)
             # Clocks have run until that moment: what came after may yet turn out to be an outage.
-            if dues[seat] > moment.now:
+            if dues[seat] > moment.now or seat == _PENDING:
                 return dues[seat]
             if seat == _NO_SEAT:
                 await self._end_window(session)
                 continue
             by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
             view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
-            if await self._play(session, seat, self._game.bot.choose(view, seat, moves, self._rng), by) and by == By.CLOCK:
+            move = self._game.bot.choose(view, seat, moves, self._rng)
+            if self.is_reaction(move):
+                await self._bot_reacts(match_id, seat, move)
+            elif await self._play(session, seat, move, by) and by == By.CLOCK:
                 metrics.DEADLINE_LATENESS.observe((session.now - dues[seat]) / 1000)
 
     # How a change is made.
@@ -265,26 +312,16 @@ class Matches:
         if session.table.seats[seat].resigned and by == By.PLAYER:
             raise Refused("ALREADY_RESIGNED", "the seat has resigned")
         step = self._game.rules.apply(session.state, seat, move, Chance(session.meta.seed))
-        if isinstance(step, Refusal):
+        if is_refusal(step):
             raise Refused(str(step.reason), step.detail)
         act = self._messages.make(
             "RecordedMove", played=table_pb2.Played(seat=seat, by=by), move=self._game.codec.move_to_proto(move)
         ).SerializeToString()
-        if self._game.real_time and self._game.real_time.reactions.is_reaction(move):
-            return await self._react(session, self._game.real_time.reactions, seat, move, act, by, answer)
         before = session.table.seats[seat]
         timeouts = before.timeouts + 1 if by == By.CLOCK else before.timeouts if by == By.BOT else 0
         after = msgspec.structs.replace(before, timeouts=timeouts, stand_in=by != By.PLAYER and timeouts >= _TIMEOUTS_TO_STAND_IN)
-        placed = await self._commit(
-            session,
-            seat,
-            after,
-            step.state,
-            self._messages.entries(step.events, len(session.table.seats)),
-            act,
-            self._ranks(step.state),
-            answer,
-        )
+        entries = self._messages.entries(step.events, len(session.table.seats))
+        placed = await self._commit(session, step.state, entries, act, seat=seat, after=after, answer=answer)
         if placed:
             metrics.MOVES.labels(By.Name(by).lower()).inc()
         return placed
@@ -302,88 +339,103 @@ class Matches:
         ).SerializeToString()
         return await self._commit(
             session,
-            seat,
-            msgspec.structs.replace(before, resigned=True, stand_in=False, timeouts=0),
             self._game.rules.end_early(session.state) if of_two else session.state,
             [],
             act,
-            (table_pb2.Outcome.RESIGNED, (1, 1)) if of_two else None,
-            answer,
+            seat=seat,
+            after=msgspec.structs.replace(before, resigned=True, stand_in=False, timeouts=0),
+            ended=(table_pb2.Outcome.RESIGNED, (1, 1)) if of_two else None,
+            answer=answer,
         )
 
     # Real time.
 
     async def _load(self, match_id: str, answer: Answer | None = None) -> Session:
-        """Reads a match, its reactions taken in; where they have closed the round, that is committed first."""
+        """Reads a match, its reactions taken in; those that are due are decided before, and a round that they have closed is committed."""
         while True:
             session = await self._sessions.load(match_id, answer)
-            if not self._game.real_time or session.table.outcome:
+            if not self._reactions or session.table.outcome:
                 return session
-            session, events = self._taken_in(session, self._game.real_time.reactions)
+            assert self._game.real_time
+            reactions = self._game.real_time.reactions
+            if session.round.number != reactions.number(session.state):
+                self._reactions.keep(session)
+                return session
+            if session.round.due is not None and session.round.due <= session.now:
+                await self._reactions.decide(session)
+                continue
+            session, events = self._reactions.taken_in(session, session.round.acts[reactions.known(session.state) :])
             if not events:
+                self._reactions.keep(session)
                 return session
-            entries = self._messages.entries(events, len(session.table.seats))
-            await self._commit(session, None, None, session.state, entries, b"", self._ranks(session.state), None)
+            await self._close_round(session, events)
 
-    def _taken_in(self, session: Session, reactions: Reactions) -> tuple[Session, list[Value]]:
-        """A session whose state holds every reaction that was ordered since its commit, and what they led to beside themselves."""
-        state, events = session.state, []
-        if session.round.number == reactions.number(state):
-            for recorded in session.round.reactions[reactions.known(state) :]:
-                done = self._game.message("RecordedMove").FromString(recorded.act)
-                move = reactions.received(self._game.codec.move_from_proto(done.move), recorded.received)
-                step = self._game.rules.apply(state, done.played.seat, move, Chance(session.meta.seed))
-                if isinstance(step, Refusal):
-                    break  # The round before it ended the match: there is nothing left to be late for.
-                state = step.state
-                events += step.events[1:]
-        return replace(session, state=state), events
+    def _react(
+        self, match_id: str, caller: Caller, move: Value, request_id: str, body: bytes, expected: int | None, round_trip_ms: int
+    ) -> Reaction:
+        assert self._reactions, "only a game in real time has reactions"
+        answer = answer_for("SubmitMove", caller.player, request_id, body)
+        reaction = Reaction(move, caller.player, answer=answer, expected=expected, round_trip_ms=max(0, min(round_trip_ms, _LONGEST_MS)))
+        self._reactions.submit(match_id, reaction)
+        return reaction
 
-    async def _react(
-        self, session: Session, reactions: Reactions, seat: int, move: Value, act: bytes, by: table_pb2.Played.By, answer: Answer | None
-    ) -> Sequence[Placed] | None:
-        """Has a reaction ordered; None if its round closed, or the seat reacted, meanwhile."""
-        number, (action, event) = reactions.number(session.state), reactions.request(seat, move)
-        placed = await self._sessions.react(reactions.script, session.match_id, number, seat, action, event, act, answer)
-        if placed is None:
-            return None
-        metrics.MOVES.labels(By.Name(by).lower()).inc()
-        # Closes the round, if that was what it waited for.
-        await self._load(session.match_id)
-        return [placed]
+    async def _bot_reacts(self, match_id: str, seat: int, move: Value) -> None:
+        assert self._reactions
+        reaction = Reaction(move, None, seat, By.BOT)
+        self._reactions.submit(match_id, reaction)
+        with suppress(Refused, Raced):  # its round is over
+            await reaction.done
+
+    async def _close_round(self, session: Session, events: list[Value]) -> bool:
+        """Commits what a round's reactions have led to; or nothing, if another replica has, or one more reaction came first."""
+        return bool(await self._commit(session, session.state, self._messages.entries(events, len(session.table.seats))))
 
     async def _end_window(self, session: Session) -> None:
         """Commits what the end of the present window gives; or nothing, if a commit or a reaction came first."""
         assert self._game.real_time
         step = self._game.real_time.on_timeout(session.state, Chance(session.meta.seed))
-        act = self._messages.make("RecordedMove", played=table_pb2.Played(by=By.CLOCK), window_ended=self._messages.make("WindowEnded"))
-        entries = self._messages.entries(step.events, len(session.table.seats))
-        await self._commit(session, None, None, step.state, entries, act.SerializeToString(), self._ranks(step.state), None)
+        await self._commit(session, step.state, self._messages.entries(step.events, len(session.table.seats)), self._window_ended)
 
-    def _round(self, before: Value, after: Value) -> str:
-        """What a commit does to the round: opens one, seals it for those who come too late, ends that too, or leaves it."""
+    def _run_through(self, state: Value, entries: list[Entry], seats: int, chance: Chance) -> tuple[Value, list[Entry]]:
+        """Where windows of no length follow, what is after them, each with the entries that its end gives."""
+        real_time = self._game.real_time
+        while real_time and (window := real_time.window(state)) and not window.ms:
+            step = real_time.on_timeout(state, chance)
+            state, entries = step.state, [*entries, *_made_by(self._window_ended, self._messages.entries(step.events, seats))]
+        return state, entries
+
+    @cached_property
+    def _window_ended(self) -> bytes:
+        act = self._messages.make("RecordedMove", played=table_pb2.Played(by=By.CLOCK), window_ended=self._messages.make("WindowEnded"))
+        return act.SerializeToString()
+
+    def _round(self, there: Round, before: Value | None, after: Value) -> tuple[str, Round]:
+        """What a commit does to the round, as commit.lua has it: opens one, seals it for those who come too late, ends that too, or leaves
+        it; and the round after it.
+        """
         if not self._game.real_time:
-            return ""
+            return "", there
         reactions = self._game.real_time.reactions
-        was, opens = reactions.open(before), reactions.open(after)
-        if opens and not was:
-            return " ".join(map(str, opens))
-        if reactions.number(before) != reactions.number(after):
-            return "end"
-        return "seal" if was and not opens else ""
+        was, opens = reactions.open(before) if before is not None else None, reactions.open(after)
+        if opens and (not was or was.number != opens.number):
+            return " ".join("-" if each is None else str(each) for each in opens), Round(opens.number)
+        if before is not None and reactions.number(before) != reactions.number(after):
+            return "end", Round()
+        return ("seal" if was and not opens else ""), there
 
     async def _commit(
         self,
         session: Session,
-        seat: int | None,
-        after: Seat | None,
         state: Value,
         entries: list[Entry],
-        act: bytes,
-        ended: tuple[int, Sequence[int]] | None,
-        answer: Answer | None,
+        act: bytes = b"",
+        *,
+        seat: int | None = None,
+        after: Seat | None = None,
+        ended: tuple[int, Sequence[int]] | None = None,
+        answer: Answer | None = None,
     ) -> Sequence[Placed] | None:
-        """Commits what a seat, or the clock, did: its events, then what changed at the table, then the end."""
+        """Commits what a seat, or the clock, did: its events, then what changed at the table, then what follows at once, then the end."""
         seats = session.table.seats
         entries = [*entries]
         if seat is not None and after is not None:
@@ -392,14 +444,15 @@ class Matches:
             if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
                 entries.append(self._messages.seat_changed(seat, after))
         table = msgspec.structs.replace(session.table, seats=seats)
-        if ended:
+        state, entries = self._run_through(state, _made_by(act, entries), len(seats), Chance(session.meta.seed))
+        if ended := ended or self._ranks(state):
             ending, ranks = ended
             outcome = Outcome(ending, tuple(ranks_with_resigned(ranks, [there.resigned for there in seats])))
             table = msgspec.structs.replace(table, outcome=outcome)
             entries.append(self._messages.match_finished(outcome))
-        entries[0] = msgspec.structs.replace(entries[0], act=act)
-        settings = settings_of(session)
-        table, latest = await self._timed(session.match_id, table, state, settings, acted=seat)
+        round_, round_after = ("end", Round()) if ended else self._round(session.round, session.stored, state)
+        opens = round_after.number not in (0, session.round.number)
+        table, latest = await self._timed(session.match_id, table, state, settings_of(session), acted=seat, now=session.now, opens=opens)
         days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
         placed = await self._sessions.commit(
             session.match_id,
@@ -409,34 +462,60 @@ class Matches:
             entries=entries,
             keep_seconds=days * _DAY,
             latest=latest,
-            reactions=len(session.round.reactions),
-            round_="end" if ended else self._round(session.stored, state),
+            reactions=session.round.decided,
+            round_=round_,
             answer=answer,
         )
-        if placed and ended:
+        if not placed:
+            return None
+        if ended:
             metrics.MATCHES.labels(table_pb2.Outcome.Ending.Name(ended[0]).lower()).inc()
+        self.told(session.match_id, placed, session.cursor.entry)
+        if self._reactions:
+            now, last = placed[-1].time, placed[-1].cursor
+            after_it = replace(
+                session, now=now, answer=None, version=last.version, cursor=last, table=table, state=state, stored=state, round=round_after
+            )
+            self._reactions.keep(after_it)
         return placed
 
     async def _timed(
-        self, match_id: str, table: Table, state: Value, settings: table_pb2.Settings, acted: int | None
+        self,
+        match_id: str,
+        table: Table,
+        state: Value,
+        settings: table_pb2.Settings,
+        *,
+        acted: int | None,
+        now: int | None = None,
+        opens: bool = False,
     ) -> tuple[Table, int | None]:
         """Sets when each seat's wake-up is due, and schedules the match for the new ones, before the commit that needs them.
+
+        Args:
+            acted: the seat that moved.
+            now: the storage's time, ms, at which the match stood as it was judged; None for a match that is not there yet.
+            opens: whether a round opens with it, in which every bot thinks anew.
 
         Returns:
             The table, and the last moment for that commit, if it needs one.
         """
-        delays = {} if table.outcome else {n: self._delay_ms(state, n, seat, settings) for n, seat in enumerate(table.seats)}
+        to_move = () if table.outcome else self._game.rules.to_move(state)
+        delays = {n: self._delay_ms(state, n, table.seats[n], settings) for n in to_move}
         timed = {n: delay for n, delay in delays.items() if delay is not None}
-        fresh = {n: delay for n, delay in timed.items() if n == acted or table.seats[n].due is None}
+        fresh = {n: delay for n, delay in timed.items() if n == acted or opens or table.seats[n].due is None}
         window = self._game.real_time.window(state) if self._game.real_time and not table.outcome else None
         if window and (table.window is None or table.window.number != window.number):
             fresh[_NO_SEAT] = window.ms
         kept = [seat.due for n, seat in enumerate(table.seats) if n in timed and n not in fresh and seat.due is not None]
         if window and table.window and _NO_SEAT not in fresh:
             kept.append(table.window.due)
-        moment = Moment(0, table.credit)
+        moment, scheduled = Moment(0, table.credit), False
         if fresh:
-            moment = await self._deadlines.schedule(match_id, min(fresh.values()), min(kept, default=None))
+            soonest = min(fresh.values())
+            known = None if now is None else self._known_moment(match_id, table, now, soonest)
+            scheduled = known is None
+            moment = known or await self._deadlines.schedule(match_id, soonest, min(kept, default=None))
 
         def due(n: int, before: int | None) -> int | None:
             if n in fresh:
@@ -448,12 +527,22 @@ class Matches:
         table = msgspec.structs.replace(
             table, seats=seats, credit=moment.credit, window=Window(window.number, ends) if window and ends is not None else None
         )
-        return table, self._deadlines.latest(moment) if fresh else None
+        return table, self._deadlines.latest(moment) if scheduled else None
+
+    def _known_moment(self, match_id: str, table: Table, now: int, delay_ms: int) -> Moment | None:
+        """The moment `now`, if the match has a wake-up that is early enough for what is due in `delay_ms`; else one must be scheduled."""
+        # In real time a seat may have reacted since its due was set: then that wakes nobody any more.
+        stored = [seat.due for seat in table.seats if seat.due is not None] if not self._game.real_time else []
+        if table.window:
+            stored.append(table.window.due)
+        moment = self._deadlines.moment(match_id, now)
+        if not stored or moment is None:
+            return None
+        kept = self._deadlines.is_kept(now, min(stored) + moment.credit - table.credit, now + delay_ms)
+        return moment if kept else None
 
     def _delay_ms(self, state: Value, n: int, seat: Seat, settings: table_pb2.Settings) -> int | None:
-        """How long a seat has, or its bot takes, for a move now; None where no clock runs."""
-        if n not in self._game.rules.to_move(state):
-            return None
+        """How long a seat that is to move has, or its bot takes; None where no clock runs."""
         if self._game.real_time:
             # Windows of time are everybody's clock.
             return self._game.real_time.think_ms(self._game.rules.view(state, n), n, self._rng) if seat.automatic else None
@@ -461,12 +550,18 @@ class Matches:
             return self._settings.bot_delay_ms
         return settings.move_seconds * 1000 or None
 
-    def _match(self, session: Session, viewer: int | None) -> Message:
+    def shown(self, session: Session, viewer: int | None) -> Message:
+        """A match as a viewer may see it."""
         return self._messages.match(session, viewer, self._deadlines.credit(session.match_id))
 
     def _ranks(self, state: Value) -> tuple[int, tuple[int, ...]] | None:
         ranks = self._game.rules.outcome(state)
         return None if ranks is None else (table_pb2.Outcome.COMPLETED, ranks)
+
+
+def _made_by(act: bytes, entries: list[Entry]) -> list[Entry]:
+    """Entries of which the first carries the move that made them."""
+    return [msgspec.structs.replace(entries[0], act=act), *entries[1:]] if act else entries
 
 
 def _viewer(session: Session, caller: Caller) -> int | None:
@@ -477,12 +572,6 @@ def _viewer(session: Session, caller: Caller) -> int | None:
     if not settings_of(session).spectators:
         raise Forbidden("NOT_A_PLAYER", "only its players may see this match")
     return None
-
-
-def _resigns(event: Any, seat: int) -> bool:
-    """Whether with this event the seat's player resigned, and from now on only watches."""
-    changed = event.event.seat_changed.seat
-    return event.event.WhichOneof("kind") == "seat_changed" and changed.seat == seat and bool(changed.resigned)
 
 
 def _seat(session: Session, caller: Caller) -> int:

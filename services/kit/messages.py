@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import commitment
+from services.kit.cursor import Cursor
 from services.kit.game import Game, Value, outcome_message
 from services.kit.sessions import Entry, Listed, Outcome, Placed, Seat, Session, Table
 
@@ -19,6 +20,8 @@ class Messages:
 
     def __init__(self, game: Game) -> None:
         self._game = game
+        # How an event that a seat changed hands begins, as protobuf writes it: looked at before any is read.
+        self._seat_changed_tag = self.make("Event", seat_changed=table_pb2.SeatChanged()).SerializeToString()[:1]
 
     def make(self, name: str, **fields: Any) -> Message:
         """A message of the game by its name."""
@@ -64,11 +67,10 @@ class Messages:
             event=self._game.message("Event").FromString(placed.entry.seen_by(viewer)),
         )
 
-    def accepted(self, name: str, match_id: str, placed: Sequence[Placed], seat: int) -> Message:
-        """What a seat gets for what it did: the version that it made, and what came of it."""
+    def accepted(self, name: str, match_id: str, place: Cursor, placed: Sequence[Placed], seat: int) -> Message:
+        """What a seat gets for what it did: the place that the match came to with it, and what came of it."""
         events = [self.event(match_id, there, seat) for there in placed]
-        last = placed[-1].cursor
-        return self.make(name, match_id=match_id, version=last.version, cursor=str(last), events=events)
+        return self.make(name, match_id=match_id, version=place.version, cursor=str(place), events=events)
 
     def record(self, session: Session, outcome: Outcome, placed: Sequence[Placed]) -> Message:
         """The record of a finished match from all of its events, seed included (ALL-03)."""
@@ -98,16 +100,26 @@ class Messages:
         """A seat changed hands."""
         return self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat(seat, after)))
 
+    def seat_given_up(self, placed: Placed, seat: int) -> bool:
+        """Whether with this entry the seat's player resigned, and from now on only watches."""
+        if not placed.entry.public.startswith(self._seat_changed_tag):
+            return False
+        changed = self._game.message("Event").FromString(placed.entry.public).seat_changed.seat
+        return changed.seat == seat and bool(changed.resigned)
+
     def match_finished(self, outcome: Outcome) -> Entry:
         """The match ended."""
         return self._platform_entry(final=True, match_finished=table_pb2.MatchFinished(outcome=_outcome(outcome)))
 
     def _entry(self, event: Value, seats: int) -> Entry:
-        def seen_by(viewer: int | None) -> bytes:
-            return self._game.codec.event_to_proto(self._game.rules.redact(event, viewer)).SerializeToString(deterministic=True)
+        def encoded(seen: Value) -> bytes:
+            return self._game.codec.event_to_proto(seen).SerializeToString(deterministic=True)
 
-        public = seen_by(None)
-        return Entry(public, {seat: seen for seat in range(seats) if (seen := seen_by(seat)) != public})
+        # Most events are the same to everybody, and only what is not is encoded again.
+        public = self._game.rules.redact(event, None)
+        known = encoded(public)
+        seen = ((seat, self._game.rules.redact(event, seat)) for seat in range(seats))
+        return Entry(known, {seat: more for seat, own in seen if own != public and (more := encoded(own)) != known})
 
     def _platform_entry(self, *, final: bool = False, **kind: Message) -> Entry:
         return Entry(self.make("Event", **kind).SerializeToString(deterministic=True), final=final)

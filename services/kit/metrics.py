@@ -14,6 +14,8 @@ MOVES = Counter("gloaming_moves", "Accepted moves, by who decided them: player, 
 REFUSALS = Counter("gloaming_refusals", "Moves refused, by kind: unreadable, refused, raced.", ["kind"])
 RACES = Counter("gloaming_races", "Commits that found a newer version and were judged again.")
 WATCHERS = Gauge("gloaming_watchers", "Watchers connected now.")
+LIVE_STREAMS = Gauge("gloaming_live_streams", "Streams of gateways (Relay) and of players (Play) open now.", ["method"])
+SLOW_READERS = Counter("gloaming_slow_readers", "Streams cut off because they read slower than things happen.")
 DEADLINE_LATENESS = Histogram(
     "gloaming_deadline_lateness_seconds", "How late a deadline was acted on.", buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60)
 )

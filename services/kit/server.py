@@ -17,6 +17,7 @@ from wsgiref.simple_server import WSGIServer
 import grpc
 import jwt
 import structlog
+import uvloop
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
@@ -25,6 +26,7 @@ from prometheus_client import start_http_server
 from services.kit import logs, verify
 from services.kit.game import Game
 from services.kit.identity import Identity
+from services.kit.live import Live
 from services.kit.matches import Matches
 from services.kit.servicer import handlers
 from services.kit.settings import ServiceSettings, read
@@ -36,7 +38,8 @@ _READY_SECONDS = 1.0
 _OPTIONS = [
     # Two processes on one port would share it silently.
     ("grpc.so_reuseport", 0),
-    ("grpc.max_receive_message_length", 64 * 1024),
+    # A gateway's relay puts many frames into one message.
+    ("grpc.max_receive_message_length", 2 * 1024 * 1024),
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
@@ -58,7 +61,7 @@ def main(game: Game, arguments: Sequence[str] | None = None) -> None:
     settings = read(ServiceSettings)
     logs.configure(settings.log_level, game.id)
     try:
-        asyncio.run(serve(game, settings))
+        uvloop.run(serve(game, settings))
     except Unstartable as fault:
         sys.exit(str(fault))
 
@@ -99,9 +102,10 @@ class Replica:
         except (OSError, ValueError, KeyError, AttributeError, jwt.PyJWTError) as fault:
             raise Unstartable(f"GLOAMING_JWKS_FILE: {settings.jwks_file} is not a set of public keys (JWKS): {fault}") from fault
         self._matches = Matches(game, self._storage, identity, settings)
+        self._live = Live(game, self._matches, identity)
         self._health = HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((handlers(game, self._matches, identity),))
+        self._server.add_generic_rpc_handlers((handlers(game, self._matches, self._live, identity),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (game.service.full_name, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
         reflection.enable_server_reflection(names, self._server)
@@ -125,6 +129,7 @@ class Replica:
         self._reporting.cancel()
         await self._health.enter_graceful_shutdown()
         self._matches.drain()
+        self._live.drain()
         await self._server.stop(self._settings.drain_seconds)
         self._stopping.set()
         try:

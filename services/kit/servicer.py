@@ -7,32 +7,37 @@ Here a call gets its caller, its typed error and its measurement, once for all v
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, NoReturn
 
 import grpc
 import structlog
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from gloaming.relay.v1 import relay_pb2
 from services.kit import metrics
 from services.kit.errors import DOMAIN, Error, Raced, Refused, RetryLater, Unreadable
 from services.kit.game import Game
 from services.kit.identity import Caller, Identity
+from services.kit.live import Live
 from services.kit.matches import Matches
 
 log = structlog.get_logger(__name__)
 
 Unary = Callable[[Any, Caller], Awaitable[Message]]
 Stream = Callable[[Any, Caller], AsyncGenerator[Message, None]]
+Duplex = Callable[[Caller, AsyncIterator[bytes]], AsyncGenerator[bytes, None]]
 Context = grpc.aio.ServicerContext[bytes, bytes]
+_RELAY = f"/{relay_pb2.DESCRIPTOR.services_by_name['RelayService'].full_name}/Relay"
 _INTERNAL = status_pb2.Status(code=code_pb2.INTERNAL, message="this is our fault; it has been logged")
 
 
-def handlers(game: Game, matches: Matches, identity: Identity) -> grpc.GenericRpcHandler:
-    """The handlers of every verb that the game's service declares."""
+def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> grpc.GenericRpcHandler:
+    """The handlers of every verb that the game's service declares, and of the relay."""
     unary: dict[str, Unary] = {
         "CreateMatch": matches.create,
         "GetMatch": lambda request, caller: matches.get(request.match_id, caller),
@@ -43,14 +48,29 @@ def handlers(game: Game, matches: Matches, identity: Identity) -> grpc.GenericRp
         "GetRecord": lambda request, caller: matches.record(request.match_id, caller),
     }
     streams: dict[str, Stream] = {"WatchMatch": matches.watch}
+    duplexes: dict[str, Duplex] = {"Play": live.play}
 
-    def handler(name: str, request: Any) -> grpc.RpcMethodHandler[bytes, bytes]:
-        if name in streams:
+    def handler(method: MethodDescriptor) -> grpc.RpcMethodHandler[bytes, bytes]:
+        name, request = method.name, game.message(method.input_type.name)
+        if method.client_streaming:
+            return grpc.stream_stream_rpc_method_handler(_duplex(name, duplexes[name], identity))
+        if method.server_streaming:
             return grpc.unary_stream_rpc_method_handler(_stream(name, request, streams[name], identity))
         return grpc.unary_unary_rpc_method_handler(_unary(name, request, unary[name], identity))
 
-    verbs = {m.name: handler(m.name, game.message(m.input_type.name)) for m in game.service.methods if not m.client_streaming}
-    return grpc.method_handlers_generic_handler(game.service.full_name, verbs)
+    verbs = {f"/{game.service.full_name}/{method.name}": handler(method) for method in game.service.methods}
+    verbs[_RELAY] = grpc.stream_stream_rpc_method_handler(_duplex("Relay", live.relay, identity))
+    return _Handlers(verbs)
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """Handlers by the path of their call."""
+
+    def __init__(self, handlers: Mapping[str, grpc.RpcMethodHandler[bytes, bytes]]) -> None:
+        self._handlers = handlers
+
+    def service(self, call: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
+        return self._handlers.get(call.method)
 
 
 def _unary(name: str, request: Any, verb: Unary, identity: Identity) -> Callable[[bytes, Context], Awaitable[bytes]]:
@@ -83,6 +103,23 @@ def _stream(name: str, request: Any, verb: Stream, identity: Identity) -> Callab
             await _abort(name, fault, context)
         finally:
             metrics.WATCHERS.dec()
+
+    return call
+
+
+def _duplex(name: str, verb: Duplex, identity: Identity) -> Callable[[AsyncIterator[bytes], Context], AsyncIterator[bytes]]:
+    async def call(received: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+        metrics.LIVE_STREAMS.labels(name).inc()
+        try:
+            caller = await identity.caller(_authorization(context))
+            async with aclosing(verb(caller, received)) as written:
+                async for body in written:
+                    yield body
+            metrics.RPCS.labels(name, "OK").inc()
+        except Exception as fault:
+            await _abort(name, fault, context)
+        finally:
+            metrics.LIVE_STREAMS.labels(name).dec()
 
     return call
 

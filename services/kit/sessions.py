@@ -4,8 +4,9 @@ A match is three keys in one slot, `<game>:{<match id>}:…`: `match` (a hash: v
 `version-n`) and `answers` (a hash by player and request id). Every change goes through `commit`, which compares the version. The stream
 is the truth of what happened; the bell rung with each commit only says that there is more of it.
 
-A match in real time has a fourth, `round` (a hash: the round that is open, the pillows left, who reacted). There `react` orders reactions
-one at a time between two commits; a commit also compares how many it has taken in, so that none falls between.
+A match in real time has a fourth, `round` (a hash: the round that is open, the pillows left, who reacted, what is pending). There `react`
+orders reactions between two commits; a commit also compares how many it has taken in, and closes no round in which one is pending, so that
+none falls between.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import secrets
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,19 +153,61 @@ class Answered(NamedTuple):
     fingerprint: str
 
 
-class Recorded(NamedTuple):
-    """A reaction as it was ordered: ms since the reveal at which it came, and the RecordedMove."""
+class Round(NamedTuple):
+    """A round as stored.
 
-    received: int
-    act: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """A round as stored: its number, and its reactions in order."""
+    Args:
+        number: its number.
+        decided: how many reactions were.
+        acts: their RecordedMoves in order, as far as the session's state has not taken them in.
+        pending: the seats whose reactions are not decided yet, as far as they were loaded.
+        due: when the first of those is to be decided, ms.
+    """
 
     number: int = 0
-    reactions: tuple[Recorded, ...] = ()
+    decided: int = 0
+    acts: tuple[bytes, ...] = ()
+    pending: frozenset[int] = frozenset()
+    due: int | None = None
+
+
+class Asked(NamedTuple):
+    """A reaction to be ordered: its seat, the kind of action, the round trip of its line, the reaction and the RecordedMove without what
+    is to be decided, and the answer that its request is to get.
+    """
+
+    seat: int
+    action: int
+    round_trip_ms: int
+    reaction: bytes
+    act: bytes
+    answer: Answer | None
+
+
+class Place(IntEnum):
+    """What is returned for a reaction that got no event of its own, instead of the event's number."""
+
+    PENDING = -1
+    ANSWERED = -2
+    REACTED = -3
+
+
+class Ordered(NamedTuple):
+    """What came of reactions.
+
+    Args:
+        now: the storage's time, ms.
+        due: when the next pending one is to be decided, ms; None when none is pending.
+        places: for each, the number of its event, or a `Place`.
+        placed: every event after the one that the caller knew.
+        mark: the mark of those that this call made.
+    """
+
+    now: int
+    due: int | None
+    places: list[int]
+    placed: tuple[Placed, ...]
+    mark: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +296,7 @@ class Sessions:
             table=_table.decode(table),
             state=committed,
             stored=committed,
-            round=_round(dict(zip(round_[::2], round_[1::2], strict=True))),
+            round=_round(round_),
         )
 
     async def commit(
@@ -278,7 +322,8 @@ class Sessions:
             round_: what it does to the round, as commit.lua has it.
 
         Returns:
-            The entries at their places, or None if another commit or a reaction came first: then nothing changed.
+            The entries at their places, or None if another commit or a reaction came first, or one is pending in a round that this would
+            close: then nothing changed.
 
         Raises:
             Unavailable: it took longer than until `latest`, and nothing changed; or STORAGE_UNAVAILABLE as always.
@@ -308,22 +353,30 @@ class Sessions:
         """Reads the entries, at most so many, after a place, in order."""
         return await self._range(match_id, f"({after.entry}" if after != cursor.BEGINNING else "-", "+", most)
 
-    async def react(
-        self, script: Script, match_id: str, number: int, seat: int, action: int, event: bytes, act: bytes, answer: Answer | None
-    ) -> Placed | None:
-        """Has a reaction ordered; None if its round is over, or the seat has reacted: then nothing changed."""
+    async def react(self, script: Script, session: Session, number: int, asked: Iterable[Asked]) -> Ordered | None:
+        """Has reactions ordered, all in one step, and what is due decided; None if the match has gone on from the session: then nothing
+        changed.
+        """
         mark = secrets.token_bytes(cursor.MARK_BYTES)
-        kept = (answer.field, answer.fingerprint) if answer else ("", "")
-        keys = [self._key(match_id, what) for what in _KEYS]
-        done, *made = await self._storage.run(script, keys, [number, seat, action, event, mark, act, *kept])
+        arguments: list[Argument] = [session.version, number, session.cursor.n, mark]
+        for seat, action, round_trip_ms, reaction, act, answer in asked:
+            arguments += (seat, action, round_trip_ms, reaction, act, *((answer.field, answer.fingerprint) if answer else ("", "")))
+        keys = [self._key(session.match_id, what) for what in _KEYS]
+        done, *made = await self._storage.run(script, keys, arguments)
         if not done:
             return None
-        version, n, time, entry = made
-        return Placed(Cursor(version, n, mark), time, _entry.decode(entry))
+        now, _, due, places, news = made
+        placed = tuple([Placed(Cursor(session.version, n, marked), time, _entry.decode(entry)) for n, time, marked, entry in news])
+        return Ordered(now, None if due < 0 else due, places, placed, mark)
 
     async def made_by(self, match_id: str, answered: Answered) -> list[Placed]:
         """Reads what a request made."""
         return await self._range(match_id, f"{answered.version}-{answered.first}", f"{answered.version}-{answered.last}", None)
+
+    async def cursor_at(self, match_id: str, version: int, n: int) -> Cursor:
+        """The place of an event by its numbers."""
+        (there,) = await self._range(match_id, f"{version}-{n}", f"{version}-{n}", 1)
+        return there.cursor
 
     async def fits(self, match_id: str, place: Cursor) -> bool:
         """Whether a place belongs to the match's history."""
@@ -358,6 +411,13 @@ def read_bell(message: bytes) -> Bell:
     return Bell(follows, tuple(Placed(Cursor(int(version), n, mark), int(time), _entry.decode(blob)) for n, blob in entries))
 
 
+def place_of(message: bytes) -> Cursor:
+    """The first place that a bell tells of, without reading the rest."""
+    at = message.index(b"\n")
+    _, version, first, _ = message[:at].split()
+    return Cursor(int(version), int(first), message[at + 1 : at + 1 + cursor.MARK_BYTES])
+
+
 def _blobs(rest: bytes) -> Iterable[bytes]:
     at = 0
     while at < len(rest):
@@ -378,8 +438,16 @@ def _answered(answered: bytes | None) -> Answered | None:
     return Answered(int(version), int(first), int(last), fingerprint)
 
 
-def _round(fields: dict[bytes, bytes]) -> Round:
-    if not fields:
+def _round(stored: Sequence[bytes]) -> Round:
+    if not stored:
         return Round()
-    reactions = (fields[b"reaction:%d" % rank].partition(b" ") for rank in range(1, int(fields[b"count"]) + 1))
-    return Round(int(fields[b"number"]), tuple(Recorded(int(received), act) for received, _, act in reactions))
+    fields = dict(zip(stored[::2], stored[1::2], strict=True))
+    count = int(fields[b"count"])
+    return Round(
+        number=int(fields[b"number"]),
+        decided=count,
+        acts=tuple([fields[b"reaction:%d" % rank] for rank in range(1, count + 1)]),
+        # Behind a seat's mark stands where its event is, once there is one.
+        pending=frozenset(int(name[5:]) for name, place in fields.items() if name.startswith(b"seat:") and place.endswith(b" ")),
+        due=int(fields[b"due"]) if b"due" in fields else None,
+    )

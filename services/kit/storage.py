@@ -1,17 +1,20 @@
 """Redis, reached through Lua: one script a verb, one place where its faults are handled.
 
 A script lives in a `lua/` folder beside the module that calls it. Its header says what KEYS, ARGV and its answer are. Faults come out as
-`errors.Unavailable`; a script that the server forgot (SCRIPT FLUSH, restart, failover) is sent again.
+`errors.Unavailable`; a script that the server forgot (SCRIPT FLUSH, restart, failover) is sent again. Scripts of many callers share round
+trips: see `_Lane`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Sequence
+import random
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
+import hiredis
 import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
@@ -36,6 +39,11 @@ T = TypeVar("T")
 CALL_SECONDS = 3.0
 # More calls at once wait for each other: Redis answers one at a time anyway.
 _CONNECTIONS = 128
+# So many commands at most go along in one round trip.
+_AT_ONCE = 256
+# A round trip that broke is made anew so often, after a pause that grows up to the longest: every script here may run twice and does its
+# work once.
+_TRIES, _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 3, 0.05, 0.5
 # What Redis says first when it cannot serve now, and it may pass: memory or disk is full, master or replicas are lost, it is busy.
 _PASSING = {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED", "BUSY"}
 
@@ -64,8 +72,7 @@ class Storage:
         self._url = url
         pool = redis.asyncio.BlockingConnectionPool.from_url(
             url,
-            # A quick retry after a lost connection: every script here may run twice and does its work once.
-            retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), retries=2),
+            retry=Retry(ExponentialWithJitterBackoff(base=_PAUSE_SECONDS, cap=_LONGEST_PAUSE_SECONDS), retries=_TRIES - 1),
             retry_on_error=[ReadOnlyError, BusyLoadingError],
             # `call` sets the bound. With this one redis-py sends through asyncio.wait_for, which in Python 3.11 may swallow a cancellation.
             socket_timeout=None,
@@ -74,6 +81,7 @@ class Storage:
             timeout=CALL_SECONDS,
         )
         self.redis = redis.asyncio.Redis.from_pool(pool)
+        self._lane = _Lane(pool)
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         """Runs a script and returns its answer, bulk strings as bytes.
@@ -98,13 +106,16 @@ class Storage:
                 raise Unavailable("STORAGE_UNAVAILABLE", "the storage cannot write now; try again") from fault
             raise
 
+    async def get(self, key: str) -> bytes | None:
+        """Returns the value at a key. Raises as `run`."""
+        value: bytes | None = await self.call(self._lane.ask("GET", key))
+        return value
+
     async def _evaluate(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
-        # redis-py annotates the arguments as str; it takes bytes and ints as they are.
-        words = cast("list[str]", [*keys, *args])
         try:
-            return await self.redis.evalsha(script.sha, len(keys), *words)
+            return await self._lane.ask("EVALSHA", script.sha, len(keys), *keys, *args)
         except NoScriptError:
-            return await self.redis.eval(script.source, len(keys), *words)
+            return await self._lane.ask("EVAL", script.source, len(keys), *keys, *args)
 
     def pubsub(self) -> Any:
         """A connection for bells, its subscriptions its owner's to renew: a lost one raises at once instead of coming back by itself."""
@@ -121,4 +132,103 @@ class Storage:
 
     async def close(self) -> None:
         """Closes every connection."""
+        await self._lane.close()
         await self.redis.aclose()
+
+
+class _Lane:
+    """A connection on which commands of many callers share round trips.
+
+    What is asked in one turn of the event loop goes out in one write; while its answers are awaited, what else is asked gathers for the
+    next. So an idle lane waits for nothing, and a busy one does more per round trip the busier it is. What is asked first is done first.
+    """
+
+    def __init__(self, pool: redis.asyncio.ConnectionPool) -> None:
+        self._pool = pool
+        self._connection: Any = None
+        self._waiting: list[_Asked] = []
+        self._going: asyncio.Task[None] | None = None
+
+    def ask(self, *command: Argument) -> asyncio.Future[Any]:
+        """Sends a command with the next round trip."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((_pack(command), answer))
+        if self._going is None:
+            self._going = asyncio.create_task(self._go())
+        return answer
+
+    async def close(self) -> None:
+        """Closes the connection; whoever waits is cancelled."""
+        if self._going is not None:
+            self._going.cancel()
+            await asyncio.gather(self._going, return_exceptions=True)
+        for _, answer in self._waiting:
+            answer.cancel()
+        await self._disconnect()
+
+    async def _go(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+                try:
+                    await self._exchange(batch)
+                finally:
+                    for _, answer in batch:
+                        answer.cancel()  # nothing, where it is answered
+        finally:
+            self._going = None
+
+    async def _exchange(self, batch: list[_Asked]) -> None:
+        """Answers a batch, with a result or a fault each."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    replies = await self._round_trip([command for command, _ in batch])
+            except (ConnectionError, TimeoutError, OSError) as fault:
+                replies = [fault] * len(batch)
+            # What the server could not do now, it may be able to on a new connection: after a failover to another.
+            again = [
+                asked for asked, reply in zip(batch, replies, strict=True) if attempt < _TRIES and isinstance(reply, _PASSES_ON_ANOTHER)
+            ]
+            for asked, reply in zip(batch, replies, strict=True):
+                if asked not in again:
+                    _settle(asked[1], reply)
+            if not again:
+                return
+            batch = again
+            await self._disconnect()
+            longest = min(_LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2**attempt)
+            await asyncio.sleep(random.uniform(0, longest))
+
+    async def _round_trip(self, commands: list[bytes]) -> list[Any]:
+        if self._connection is None:
+            self._connection = cast(Any, self._pool).make_connection()  # redis-py leaves it untyped
+        await self._connection.send_packed_command(commands)
+        replies = []
+        for _ in commands:
+            try:
+                replies.append(await self._connection.read_response(disable_decoding=True))
+            except ResponseError as refusal:
+                replies.append(refusal)
+        return replies
+
+    async def _disconnect(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            await connection.disconnect(nowait=True)
+
+
+# hiredis's stub says that it takes one word.
+_pack = cast(Callable[[Sequence[Argument]], bytes], hiredis.pack_command)
+# A command as it is sent, and whoever waits for its answer.
+_Asked: TypeAlias = tuple[bytes, "asyncio.Future[Any]"]
+_PASSES_ON_ANOTHER = (ConnectionError, TimeoutError, ReadOnlyError, OSError)
+
+
+def _settle(answer: asyncio.Future[Any], reply: Any) -> None:
+    if answer.done():
+        return  # whoever asked has given up
+    if isinstance(reply, Exception):
+        answer.set_exception(reply)
+    else:
+        answer.set_result(reply)

@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import SEED_BYTES, Chance
 from services.kit.errors import Unreadable
-from services.kit.game import Game, Refusal, outcome_message, ranks_with_resigned, seating
+from services.kit.game import Game, is_refusal, outcome_message, ranks_with_resigned, seating
 
 
 class Mismatch(Exception):
@@ -77,11 +77,17 @@ def check(game: Game, record: Any) -> Iterator[str]:
             ended = game.rules.outcome(state) is not None
             continue
         try:
-            step = game.rules.apply(state, seat, game.codec.move_from_proto(recorded.move), chance)
+            move = game.codec.move_from_proto(recorded.move)
         except Unreadable as fault:
             raise Mismatch(f"move {n}: {fault}") from fault
-        if isinstance(step, Refusal):
+        reactions = game.real_time.reactions if game.real_time and game.real_time.reactions.is_reaction(move) else None
+        if reactions:
+            move = reactions.decided(move, recorded.reaction)
+        step = game.rules.apply(state, seat, move, chance)
+        if is_refusal(step):
             raise Mismatch(f"move {n} of seat {seat} is against the rules: {step.reason}, {step.detail}")
+        if reactions:
+            _same(f"move {n}, reaction", reactions.reaction(step.events[0]), recorded.reaction)
         state = step.state
         ended = game.rules.outcome(state) is not None
     if not ended:

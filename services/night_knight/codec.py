@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import cache
 from typing import TypeVar
 
 from gloaming.night_knight.v1 import night_knight_pb2 as pb
@@ -150,7 +151,13 @@ def event_to_proto(event: Event) -> pb.Event:
 
 
 def _cards(cards: Iterable[Card]) -> list[pb.Card]:
-    return [pb.Card(seat=card.seat, card=card.kind.name if card.kind else None) for card in cards]
+    return [_card(card) for card in cards]
+
+
+# Of cards and results there are few, and every round tells of some: each is made once and copied into what is sent.
+@cache
+def _card(card: Card) -> pb.Card:
+    return pb.Card(seat=card.seat, card=card.kind.name if card.kind else None)
 
 
 def _reaction(reaction: Reaction) -> pb.Reaction:
@@ -171,6 +178,7 @@ def _reaction(reaction: Reaction) -> pb.Reaction:
     )
 
 
+@cache
 def _result(result: Result) -> pb.Result:
     return pb.Result(seat=result.seat, card=result.card.name if result.card else None, right=result.right, rule=result.rule)
 

@@ -83,6 +83,11 @@ class Options(NamedTuple):
     ordering: Ordering = Ordering.ARRIVAL  # NK-19
     max_compensation_ms: int = 150  # NK-19
 
+    @property
+    def cap_ms(self) -> int | None:
+        """What is given back of a round trip at most; None where order is by arrival (NK-19)."""
+        return self.max_compensation_ms if self.ordering is Ordering.COMPENSATED else None
+
 
 class Chance(Protocol):
     """The match's chance (ALL-03). Every label is a stream of its own."""
@@ -98,13 +103,16 @@ class Chance(Protocol):
 class React:
     """Reacts to a reveal, once a round (NK-10); a throw, and nothing else, has a target (NK-14).
 
-    `received_ms`, the time since the reveal, is the server's word and goes into the evidence alone: it makes no other move of this one.
+    Times are the server's word, not the player's, and make no other move of this one: `received_ms` is the time since the reveal,
+    `round_trip_ms` what the player's line was measured at, `compensation_ms` what is given back of it (NK-19).
     """
 
     round: int
     action: Action
     target: int | None = None
     received_ms: int = field(default=0, compare=False)
+    round_trip_ms: int = field(default=0, compare=False)
+    compensation_ms: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +281,9 @@ class Refusal:
     detail: str
 
 
+ALREADY_REACTED = Refusal(Reason.ALREADY_REACTED, "One reacts once a round (NK-10).")
+
+
 # --------------------------------------------------------------------- setup
 
 
@@ -319,7 +330,17 @@ def _reacts(round_: int) -> tuple[tuple[React, ...], tuple[React, ...]]:
 
 
 def apply(state: State, seat: int, move: Move, chance: Chance) -> Step | Refusal:
-    """Makes a seat's move, or says why the rules forbid it. A reaction that closes the round resolves it too (NK-13). Draws nothing."""
+    """Makes a seat's move, or says why the rules forbid it. A reaction that closes the round resolves it too (NK-13). Draws nothing.
+
+    Reactions are decided in the order in which they are applied. Where lines are compensated, whoever applies them sees to NK-19's order.
+    """
+    if refused := refusal(state, seat, move):
+        return refused
+    return _peek(state, seat) if isinstance(move, Peek) else _react(state, seat, move)
+
+
+def refusal(state: State, seat: int, move: Move) -> Refusal | None:
+    """Why the rules forbid a seat's move now; None if they allow it."""
     if state.phase is Phase.FINISHED:
         return Refusal(Reason.MATCH_FINISHED, "The match is over.")
     if move.round != state.round:
@@ -333,11 +354,9 @@ def apply(state: State, seat: int, move: Move, chance: Chance) -> Step | Refusal
         return Refusal(Reason.NO_SUCH_TARGET, "A throw, and nothing else, is at another seat of the match (NK-14).")
     if seat in state.out:
         return Refusal(Reason.ALREADY_OUT, "This seat peeked and is out for the round (NK-05).")
-    if isinstance(move, Peek):
-        return _peek(state, seat)
-    if any(reaction.seat == seat for reaction in reactions(state)):
-        return Refusal(Reason.ALREADY_REACTED, "One reacts once a round (NK-10).")
-    return _react(state, seat, move)
+    if isinstance(move, React) and any(reaction.seat == seat for reaction in reactions(state)):
+        return ALREADY_REACTED
+    return None
 
 
 def _is_targeted_well(move: React, seat: int, seats: int) -> bool:
@@ -352,8 +371,9 @@ def _peek(state: State, seat: int) -> Step:
 
 def _react(state: State, seat: int, move: React) -> Step:
     before, left = reactions(state), _pillows_left(state)
-    verdict, rule = _verdict(state.phase, left, move.action)
-    reaction = Reaction(seat, move.action, move.target, verdict, len(before) + 1, Evidence(move.received_ms, 0, 0, 0, rule))
+    verdict, rule = _verdict(state, left, move)
+    evidence = Evidence(move.received_ms, move.round_trip_ms, move.compensation_ms, state.options.cap_ms or 0, rule)
+    reaction = Reaction(seat, move.action, move.target, verdict, len(before) + 1, evidence)
     after, reacted = (*before, reaction), Reacted(reaction)
     if resolved := _resolved(state):  # NK-13
         return Step(state._replace(last_round=resolved._replace(reactions=after)), (reacted,))
@@ -365,17 +385,22 @@ def _react(state: State, seat: int, move: React) -> Step:
     return Step(step.state, (reacted, *step.events))
 
 
-def _verdict(phase: Phase, pillows_left: int, action: Action) -> tuple[Verdict, str]:
+def _verdict(state: State, pillows_left: int, move: React) -> tuple[Verdict, str]:
     """What becomes of a reaction, and by which rule."""
-    if phase is Phase.RESOLUTION:
+    if state.phase is Phase.RESOLUTION or _is_after_its_time(state.options, move):
         return Verdict.TOO_LATE, "NK-13"
-    if action is Action.PASS:
+    if move.action is Action.PASS:
         return Verdict.PASSED, "NK-13"
     if not pillows_left:
         return Verdict.TOO_LATE, "NK-12"
-    if action is Action.TOUCH:
+    if move.action is Action.TOUCH:
         return Verdict.TOUCHED, "NK-11"
     return Verdict.GRANTED, "NK-10"
+
+
+def _is_after_its_time(options: Options, move: React) -> bool:
+    """Whether a reaction was made after the action phase, which is kept open for those who were in time (NK-13, NK-19)."""
+    return options.cap_ms is not None and move.received_ms - move.compensation_ms > options.action_ms
 
 
 def end_early(state: State) -> State:
@@ -414,14 +439,14 @@ class Window(NamedTuple):
 def window(state: State) -> Window | None:
     """The present window: the countdown, the action phase's first and second part, the look at the result; None when finished."""
     options, first = state.options, 4 * state.round
-    before = min(options.own_card_delay_ms, options.action_ms)
+    before = min(options.own_card_delay_ms, _open_ms(options))
     match state.phase:
         case Phase.COUNTDOWN:
             return Window(first, options.countdown_ms)
         case Phase.ACTION if not state.own_shown:
             return Window(first + 1, before)
         case Phase.ACTION:
-            return Window(first + 2, options.action_ms - before)
+            return Window(first + 2, _open_ms(options) - before)
         case Phase.RESOLUTION:
             return Window(first + 3, options.countdown_ms)
     return None
@@ -435,9 +460,14 @@ def on_timeout(state: State, chance: Chance) -> Step:
         return _start_round(state)
     if state.phase is Phase.FINISHED:
         return Step(state, ())
-    if state.own_shown or state.options.own_card_delay_ms >= state.options.action_ms:
+    if state.own_shown or state.options.own_card_delay_ms >= _open_ms(state.options):
         return _resolve(state)  # NK-13
     return Step(state._replace(own_shown=True), (OwnCardShown(state.round, _revealed(state)),))
+
+
+def _open_ms(options: Options) -> int:
+    """How long the action phase takes reactions: as long as one that was made in time can still come (NK-13, NK-19)."""
+    return options.action_ms + (options.cap_ms or 0)
 
 
 def _start_round(state: State) -> Step:

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from deploy.redis_server import RedisServer
 from gloaming.table.v1 import table_pb2
 from services.kit.game import Game
-from tests.harness import EVERY_GAME, Keys, Table, play_out, table
+from tests.harness import EVERY_GAME, Keys, Table, attempt, play_out, table
 
 MATCHES = 50
 # So many moves into a match it counts as half played.
@@ -54,7 +54,7 @@ async def _play(redis: Redis, there: Table, rng: random.Random, *, live: bool) -
         while (match := await players[0].get(match_id)).version <= PLIES and match.status == table_pb2.PLAYING:
             for player in players:
                 if moves := await player.moves(match_id):
-                    await player.submit(match_id, rng.choice(moves), request_id=f"request-{match.version:02}-{player.player:>025}")
+                    await attempt(player, match_id, rng.choice(moves), request_id=f"request-{match.version:02}-{player.player:>025}")
         if match.status == table_pb2.PLAYING:
             return
         # It was over before: another one in its stead.

@@ -6,18 +6,14 @@ taken in turn, so that the machine's moods reach all alike.
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import grpc
 import httpx
 from redis.asyncio import Redis
 
@@ -25,10 +21,9 @@ from deploy.local import Local
 from gloaming.client import Client
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
+from tests.bench.echo import PAYLOAD, echo
 
 MATCHES = 60
-_ECHO = "/bench.Echo/Echo"
-_PAYLOAD = b"x" * 120
 
 
 async def measure() -> dict[str, Any]:
@@ -38,7 +33,7 @@ async def measure() -> dict[str, Any]:
         async with (
             Client(local.url) as ann,
             httpx.AsyncClient(base_url=local.url) as bare,
-            _echo() as echo,
+            echo() as echoed,
             Redis.from_url(local.redis_url) as redis,
         ):
             await ann.sign_in("Ann")
@@ -46,7 +41,7 @@ async def measure() -> dict[str, Any]:
 
             async def floors() -> None:
                 samples["gateway"].append(await _timed(lambda: bare.get("/healthz")))
-                samples["grpc"].append(await _timed(lambda: echo(_PAYLOAD)))
+                samples["grpc"].append(await _timed(lambda: echoed.unary(PAYLOAD)))
                 samples["script"].append(await _timed(lambda: redis.eval("return 1", 0)))
 
             for _ in range(MATCHES):
@@ -68,34 +63,3 @@ async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
     began = time.perf_counter()
     await call()
     return time.perf_counter() - began
-
-
-@asynccontextmanager
-async def _echo() -> AsyncIterator[Callable[[bytes], Awaitable[bytes]]]:
-    """A gRPC server in a process of its own that returns what it is sent, and a way to call it."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.bench.rest", stdout=asyncio.subprocess.PIPE)
-    assert process.stdout
-    try:
-        port = int(await process.stdout.readline())
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            call: Any = channel.unary_unary(_ECHO)
-            yield lambda payload: call(payload)
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _serve_echo() -> None:
-    async def echo(payload: bytes, _: object) -> bytes:
-        return payload
-
-    server = grpc.aio.server()
-    handler = grpc.method_handlers_generic_handler("bench.Echo", {"Echo": grpc.unary_unary_rpc_method_handler(echo)})
-    server.add_generic_rpc_handlers((handler,))
-    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
-    await server.start()
-    await server.wait_for_termination()
-
-
-if __name__ == "__main__":
-    asyncio.run(_serve_echo())

@@ -51,7 +51,7 @@ async def test_making_a_match_takes_the_gateways_own_token_and_reading_it_the_ca
     session = await gateway.sign_in("Ann")
     await create(gateway)
     tokens = {verb: authorization.removeprefix("Bearer ") for verb, _, authorization in gateway.service.asked}
-    assert jwt.decode(tokens["CreateMatch"], options={"verify_signature": False})["scope"] == "host"
+    assert jwt.decode(tokens["CreateMatch"], options={"verify_signature": False})["scope"] == "host relay"
     assert tokens["GetMatch"] == session["accessToken"]
 
 

@@ -96,7 +96,16 @@ def test_a_token_needs_nothing_but_the_key(keys: Keys, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--seconds", "0"], ["--seconds", "31536001"], ["--seconds", "-1"], ["--seconds", "1e3"], ["--scope", "admin"], ["--scope", ""]],
+    [
+        ["--seconds", "0"],
+        ["--seconds", "31536001"],
+        ["--seconds", "-1"],
+        ["--seconds", "1e3"],
+        ["--scope", "admin"],
+        ["--scope", "relay"],
+        ["--scope", "host relay"],
+        ["--scope", ""],
+    ],
 )
 def test_a_token_of_no_known_scope_or_length_is_not_made(keys: Keys, wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -152,7 +152,7 @@ def _value(field: FieldDescriptor, whole: bool, depth: int) -> st.SearchStrategy
             return st.just("2026-01-02T03:04:05.678Z")
         if field.message_type.full_name.startswith("google.protobuf."):
             return st.dictionaries(st.text(st.characters(codec="utf-8")), st.booleans() | st.text(st.characters(codec="utf-8")), max_size=2)
-        return _strategy(field.message_type, whole, depth + 1) if depth < 6 else None
+        return _strategy(field.message_type, whole, depth + 1) if depth < 8 else None
     if field.enum_type is not None:
         return st.sampled_from([value.name for value in field.enum_type.values])
     return {
@@ -178,6 +178,7 @@ def test_every_message_is_read_as_protobuf_reads_it_and_is_as_its_schema_says(ga
             message = transcoding.build(value, kind)
             assert message == json_format.ParseDict(value, kind())
             printed = json.loads(transcoding.render(message))
+            assert printed == json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
             assert transcoding.build(printed, kind) == message
         received.validate(printed)
 

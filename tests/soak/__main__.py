@@ -1,6 +1,7 @@
 """`make soak`: plays every game of the registry at random, a great many plies by its rules alone, and prints what came of it as JSON.
 
 The same number of plies is the same matches in every run, and a break names its match. If there is one, the exit status is 1.
+With `--reactions` it has so many grabs race each other in Night Knight instead, over two replicas and a Redis, half in each order (NK-19).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from tests.harness import EVERY_GAME
-from tests.soak import matches
+from tests.soak import matches, reactions
 
 PLIES = 1_000_000
 # So many breaks are told of; all are counted.
@@ -27,7 +28,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Plays every game at random, by its rules alone.")
     parser.add_argument("plies", nargs="?", type=int, default=PLIES, help=f"in all games together; {PLIES} by default")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="one for each processor by default")
+    parser.add_argument("--reactions", type=int, metavar="N", help="instead: so many reactions that race each other in real time")
     asked = parser.parse_args()
+    if asked.reactions:
+        print(json.dumps(reactions.soak(asked.reactions), indent=2))
+        return 0  # a break is an AssertionError
     began, told = time.perf_counter(), 0.0
     found: dict[str, dict[str, Any]] = {
         game.id: {"plies": 0, "matches": 0, "sampled": 0, "longest_match": 0, "breaks": 0, "cpu_seconds": 0.0} for game in EVERY_GAME

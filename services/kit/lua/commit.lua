@@ -3,10 +3,11 @@
 -- ARGV  1 the version that the caller judged   2 the commit's random mark   3 expiry in ms   4 the last ms at which it may be made, or ""
 --       5 meta, or "" to keep it   6 table   7 state
 --       8 the answer's field, or ""   9 the answer
---       10 how many reactions of the round the caller judged   11 the round: "" to leave it, "seal", "end", or "number pillows waiting" to open one
+--       10 how many reactions of the round the caller judged   11 the round: "" to leave it, "seal", "end", or "number pillows waiting cap until" to open one,
+--       `cap` and `until` in ms or "-"
 --       12… the events, at least one
--- Returns {1, time of the commit in ms}, also when this very commit was made before; {0, current version} when another, or a reaction, came first, or
--- {-1, now} when it is too late: then nothing changed.
+-- Returns {1, time of the commit in ms}, also when this very commit was made before; {0, current version} when another, or a reaction, came first or
+-- is pending in a round that this would close, or {-1, now} when it is too late: then nothing changed.
 local judged, mark, expiry, latest = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 local meta, board, state = ARGV[5], ARGV[6], ARGV[7]
 local field, answer, reactions, round, first = ARGV[8], ARGV[9], tonumber(ARGV[10]), ARGV[11], 12
@@ -22,7 +23,8 @@ if current ~= judged then
   end
   return {0, current}
 end
-if tonumber(redis.call('HGET', KEYS[5], 'count') or 0) ~= reactions then
+local taken = redis.call('HMGET', KEYS[5], 'count', 'due')
+if tonumber(taken[1] or 0) ~= reactions or taken[2] and round ~= '' then
   return {0, current}
 end
 local clock = redis.call('TIME')
@@ -49,9 +51,10 @@ if round == 'end' then
 elseif round == 'seal' then
   redis.call('HSET', KEYS[5], 'sealed', 1)
 elseif round ~= '' then
-  local number, pillows, waiting = round:match('(%d+) (%d+) (%d+)')
+  local number, pillows, waiting, cap, until_ms = round:match('(%d+) (%d+) (%d+) (%S+) (%S+)')
   redis.call('DEL', KEYS[5])
-  redis.call('HSET', KEYS[5], 'number', number, 'pillows', pillows, 'waiting', waiting, 'began', now, 'count', 0, 'sealed', 0)
+  redis.call('HSET', KEYS[5], 'number', number, 'pillows', pillows, 'waiting', waiting, 'cap', cap, 'until', until_ms,
+    'began', now, 'count', 0, 'sealed', 0)
 end
 for _, i in ipairs({1, 2, 3, 5}) do
   redis.call('PEXPIRE', KEYS[i], expiry)

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.kit.chance import SEED_BYTES, Chance, _below, commitment, new_seed
@@ -75,6 +75,7 @@ def test_a_shuffle_swaps_from_the_top_down() -> None:
     assert Chance(SEED).shuffle("deck/0", range(13)) == tuple(cards) == (2, 0, 9, 7, 3, 5, 8, 10, 6, 12, 11, 1, 4)
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=SEED_BYTES, max_size=SEED_BYTES), st.text(max_size=20), st.lists(st.integers(), max_size=60))
 def test_a_shuffle_is_a_permutation_and_the_same_each_time(seed: bytes, label: str, items: list[int]) -> None:
     before = list(items)

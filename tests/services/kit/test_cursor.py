@@ -3,7 +3,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.kit.cursor import BEGINNING, MARK_BYTES, START, Cursor
@@ -17,6 +17,7 @@ cursors = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(cursors)
 def test_a_cursor_comes_back_as_it_was(cursor: Cursor) -> None:
     text = str(cursor)
@@ -34,6 +35,7 @@ def test_the_beginning_is_a_cursor_like_any_other() -> None:
     assert Cursor.parse(START) == BEGINNING
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30).filter(lambda text: len(text) != 16))
 def test_what_is_not_of_16_characters_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable):

@@ -198,7 +198,7 @@ async def test_watchers_who_come_and_go_at_any_moment_leave_nothing_behind(there
             left = await asyncio.gather(*(watch(n) for n in range(50)), return_exceptions=True)
             assert all(isinstance(each, TimeoutError) for each in left)
     await eventually(lambda: metrics.WATCHERS._value.get() == before)
-    await eventually(lambda: not bells._listeners)
+    await eventually(lambda: not bells._ears)
     await eventually(lambda: _silent(redis))
     await eventually(lambda: len(asyncio.all_tasks()) <= tasks + 4)
     assert not logs

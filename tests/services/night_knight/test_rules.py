@@ -507,9 +507,17 @@ def test_who_finds_no_pillow_has_used_up_the_grab() -> None:
 def test_all_pillows_lost_to_others_cost_nothing_where_a_king_is_revealed() -> None:
     after = resolved(shown("AS", "KS", "DS", "SS"), (2, SHIELD), (3, SLEEP))
     assert rights(after) == [True, True, False, False]
-    late = made(after, 0, throw(2)).state
-    assert verdicts(late)[-1] == (0, Verdict.TOO_LATE, "NK-13")
-    assert results(late)[0] == Result(0, ATTACKER, True, "NK-06")
+    assert piles(after) == ["S", "S", "SD", "SS"]
+    assert rules.view(after, None).pillows_left == 0
+    late = done(after, (0, throw(2)), (1, SLEEP))  # whoever holds the King may reach for a pillow as well
+    assert verdicts(late)[2:] == [(0, Verdict.TOO_LATE, "NK-13"), (1, Verdict.TOO_LATE, "NK-13")]
+    assert results(late) == (
+        Result(0, ATTACKER, True, "NK-06"),
+        Result(1, KING, True, "NK-06"),
+        Result(2, DEFENDER, False, "NK-06"),
+        Result(3, DRAGON, False, "NK-06"),
+    )
+    assert piles(late) == piles(after)
 
 
 @pytest.mark.rule("NK-13")
@@ -657,6 +665,53 @@ def test_when_a_reaction_was_received_makes_no_other_move_of_it() -> None:
 A, B, C, D = range(4)
 
 
+COMPENSATED = Options(ordering=rules.Ordering.COMPENSATED, max_compensation_ms=120, action_ms=1000)
+
+
+@pytest.mark.rule("NK-19")
+@pytest.mark.parametrize(("ordering", "cap"), [(rules.Ordering.ARRIVAL, 0), (rules.Ordering.COMPENSATED, 120)])
+def test_evidence_tells_of_the_line_and_of_what_was_given_back(ordering: rules.Ordering, cap: int) -> None:
+    state = shown("AAA", "DDD", "SSS", options=COMPENSATED._replace(ordering=ordering))
+    given = min(180, cap)
+    move = React(1, Action.SLEEP, received_ms=700, round_trip_ms=180, compensation_ms=given)
+    (reacted, *_) = made(state, 2, move).events
+    assert isinstance(reacted, Reacted)
+    assert reacted.reaction.evidence == Evidence(700, 180, given, cap, "NK-10")
+
+
+@pytest.mark.rule("NK-13")
+@pytest.mark.rule("NK-19")
+def test_the_action_phase_stays_open_for_as_long_as_a_reaction_made_in_time_can_come() -> None:
+    state = hidden("AAA", "DDD", "SSS", options=COMPENSATED)
+    parts = [rules.window(state), rules.window(timeout(state).state)]
+    assert [part and part.ms for part in parts] == [150, 970]
+    late = hidden("AAA", "DDD", "SSS", options=COMPENSATED._replace(own_card_delay_ms=1_200))
+    window = rules.window(late)
+    assert window
+    assert window.ms == 1_120
+    assert timeout(late).state.phase is Phase.RESOLUTION
+
+
+@pytest.mark.rule("NK-13")
+@pytest.mark.rule("NK-19")
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize(("received", "given", "in_time"), [(1000, 0, True), (1120, 120, True), (1001, 0, False), (1120, 119, False)])
+def test_what_was_made_after_the_action_phase_is_too_late_though_the_round_is_still_open(
+    action: Action, received: int, given: int, in_time: bool
+) -> None:
+    state = shown("AAA", "DDD", "SSS", options=COMPENSATED)
+    target = 1 if action is Action.THROW else None
+    (reacted, *_) = made(state, 0, React(1, action, target, received, given, given)).events
+    assert isinstance(reacted, Reacted)
+    assert (reacted.reaction.verdict is not Verdict.TOO_LATE) == in_time
+    assert in_time or reacted.reaction.evidence.rule == "NK-13"
+    # By arrival whatever finds the round open is in time.
+    arrival = shown("AAA", "DDD", "SSS", options=COMPENSATED._replace(ordering=rules.Ordering.ARRIVAL))
+    (reacted, *_) = made(arrival, 0, React(1, action, target, received)).events
+    assert isinstance(reacted, Reacted)
+    assert reacted.reaction.verdict is not Verdict.TOO_LATE
+
+
 @pytest.mark.rule("NK-18")
 def test_the_first_example_of_the_rulebook() -> None:
     state = shown("AK", "SK", "AK", "DK")  # B and C had something to do: which, the text leaves open
@@ -708,6 +763,10 @@ def test_everybody_may_share_the_victory(seats: int) -> None:
     after = done(shown("K", *"ADSSA"[: seats - 1]), *[(seat, PASS) for seat in range(seats)])
     assert rules.outcome(after) == (1,) * seats
     assert after.phase is Phase.FINISHED
+    assert rights(after) == [True] * seats
+    assert piles(after) == [""] * seats
+    # Nor is anybody to be slow for it.
+    assert rules.outcome(timeout(shown("K", *"ADSSA"[: seats - 1])).state) == (1,) * seats
 
 
 @pytest.mark.rule("NK-16")

@@ -1,0 +1,584 @@
+"""Live connections: a player's socket behind a gateway, or a stream of `Play`. The same frames on both (gloaming.live.v1).
+
+A `Connection` is one player's: its matches watched, its requests. The relay carries many of them on one stream of a gateway's, `Play` one
+on a stream of its own. Nothing here waits for a reader: what is to be sent gathers in an `Outbox`, and goes out in one write a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from gloaming.live.v1 import live_pb2
+from gloaming.relay.v1 import relay_pb2
+from services.kit import metrics, requests
+from services.kit.cursor import Cursor
+from services.kit.errors import Error, Throttled, Unauthenticated, Unavailable, Unreadable
+from services.kit.feeds import Telling
+from services.kit.game import Game
+from services.kit.identity import Caller, Identity
+from services.kit.line import Line, pauses
+from services.kit.matches import Matches
+from services.kit.problems import live_problem
+from services.kit.sessions import Session
+
+# A player who may see what others may not is sent nothing on a look at the token that is older than this.
+_TRUSTED_SECONDS = 1.0
+# A player whom nothing is sent has its token looked at so often.
+_LOOK_SECONDS = 15.0
+_WATCHED_AT_MOST = 64
+# So much may wait for a gateway, and for a client of `Play`, in bytes. What was missed is read on once less than half of it waits.
+_RELAY_BYTES, _PLAY_BYTES = 8 * 1024 * 1024, 256 * 1024
+# One message on a stream has at most about so many bytes.
+_WRITE_BYTES = 512 * 1024
+# A watch that lost the storage is taken up again after about so long.
+_AGAIN_SECONDS = 0.5
+_POLICY_VIOLATION = 1008
+
+log = structlog.get_logger(__name__)
+
+
+class Sent(NamedTuple):
+    """What goes out on a connection: a ServerFrame, and what a gateway has to know of it (see relay.proto)."""
+
+    frame: bytes
+    match_id: str = ""
+    cursor: str = ""
+    request_id: str = ""
+    close: int = 0
+    ended: bool = False
+
+
+class Outbox:
+    """What waits to be written to a stream. Whatever gathers while one write is under way goes along in the next.
+
+    Args:
+        most: so many bytes may wait; with more, the reader is cut off.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: list[Any] = []
+        self._bytes = 0
+        self._news = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._fault: Error | None = None
+
+    def put(self, what: Any, size: int) -> None:
+        """Has something written, of about so many bytes."""
+        self._waiting.append(what)
+        self._bytes += size
+        if self._bytes > self._most:
+            metrics.SLOW_READERS.inc()
+            self.end(Throttled("SLOW_READER", "this reads slower than things happen; go on from the last cursor"))
+        self._news.set()
+
+    def end(self, fault: Error) -> None:
+        """Ends the stream, what waits being written first unless the reader is too slow for it."""
+        self._fault = self._fault or fault
+        if isinstance(fault, Throttled):
+            self._waiting.clear()
+        self._news.set()
+
+    async def take(self) -> list[Any]:
+        """Returns all that waits, as soon as something does.
+
+        Raises:
+            Error: the stream was ended, and nothing waits any more.
+        """
+        while not self._waiting:
+            if self._fault:
+                raise self._fault
+            self._news.clear()
+            await self._news.wait()
+        waiting, self._waiting = self._waiting, []
+        self._bytes = 0
+        self._taken.set()
+        return waiting
+
+    async def room(self) -> None:
+        """Returns when less than half of what may wait does."""
+        while self._bytes > self._most // 2 and not self._fault:
+            self._taken.clear()
+            await self._taken.wait()
+
+
+class Live:
+    """The live connections to this replica."""
+
+    def __init__(self, game: Game, matches: Matches, identity: Identity) -> None:
+        self.game = game
+        self.matches = matches
+        self.identity = identity
+        self._outboxes: set[Outbox] = set()
+        self._draining = False
+
+    def drain(self) -> None:
+        """Sends everybody elsewhere: this replica is about to stop."""
+        self._draining = True
+        for outbox in self._outboxes:
+            outbox.end(_draining())
+
+    async def relay(self, caller: Caller, received: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """Serves a gateway's stream: relay_pb2.RelayRequest after RelayRequest, as bytes; yields RelayResponses.
+
+        Raises:
+            Error: as relay.proto says.
+        """
+        caller.require("relay")
+        outbox = Outbox(_RELAY_BYTES)
+        connections: dict[int, Connection] = {}
+
+        def connect(attachment: int) -> Connection:
+            return Connection(self, lambda sent: outbox.put((attachment, sent), len(sent.frame)), outbox.room)
+
+        def receive(body: bytes) -> None:
+            for up in relay_pb2.RelayRequest.FromString(body).messages:
+                connection = connections.get(up.attachment)
+                kind = up.WhichOneof("kind")
+                if kind == "token":
+                    if connection is None:
+                        connection = connections[up.attachment] = connect(up.attachment)
+                    connection.authenticate(up.token)
+                elif connection is None:
+                    continue  # it was detached
+                elif kind == "frame":
+                    connection.receive(up.frame)
+                elif kind == "round_trip_ms":
+                    connection.round_trip_ms = up.round_trip_ms
+                elif kind == "detach":
+                    connections.pop(up.attachment).close()
+
+        try:
+            async with aclosing(self._stream(outbox, received, receive)) as batches:
+                async for written in batches:
+                    for response in _responses(written):
+                        yield response
+        finally:
+            for connection in connections.values():
+                connection.close()
+
+    async def play(self, caller: Caller, received: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """Serves a stream of `Play`: ClientFrames come, ServerFrames go, as bytes.
+
+        Raises:
+            Error: Unauthenticated when the token runs out; Throttled SLOW_READER; Unavailable DRAINING.
+        """
+        outbox = Outbox(_PLAY_BYTES)
+
+        def send(sent: Sent) -> None:
+            outbox.put(sent.frame, len(sent.frame))
+            if sent.close:
+                outbox.end(Unauthenticated("TOKEN_EXPIRED", "the access token is not good any more"))
+
+        connection = Connection(self, send, outbox.room, caller)
+        line = Line()
+
+        async def ping() -> None:
+            for pause in pauses():
+                await asyncio.sleep(pause)
+                outbox.put(_frame(ping=live_pb2.Ping(nonce=line.ask(time.monotonic()))), 32)
+
+        def receive(body: bytes) -> None:
+            frame = connection.receive(body)
+            if frame is not None and frame.WhichOneof("kind") == "pong" and line.answered(frame.pong.nonce, time.monotonic()):
+                connection.round_trip_ms = round(line.milliseconds or 0)
+
+        pinging = asyncio.create_task(ping())
+        try:
+            async with aclosing(self._stream(outbox, received, receive)) as batches:
+                async for written in batches:
+                    yield b"".join(written)
+        finally:
+            pinging.cancel()
+            connection.close()
+
+    async def _stream(
+        self, outbox: Outbox, received: AsyncIterator[bytes], receive: Callable[[bytes], None]
+    ) -> AsyncGenerator[list[Any], None]:
+        """Yields what is to be written, while what comes is received."""
+
+        async def read() -> None:
+            try:
+                async for body in received:
+                    receive(body)
+                outbox.end(Unavailable("STREAM_ENDED", "nothing more comes on this stream"))
+            except DecodeError:
+                outbox.end(Unreadable("", "not a protobuf message of this kind"))
+            except grpc.aio.UsageError:
+                pass  # the stream has ended
+            except Exception as fault:
+                log.error("stream_failed", exc_info=fault)
+                outbox.end(Unavailable("INTERNAL", "this is our fault; it has been logged"))
+
+        if self._draining:
+            raise _draining()
+        self._outboxes.add(outbox)
+        reading = asyncio.create_task(read())
+        try:
+            while True:
+                yield await outbox.take()
+        finally:
+            self._outboxes.discard(outbox)
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+
+class Connection:
+    """One player's line to this replica.
+
+    Args:
+        send: sends something; it must not wait.
+        room: waits until more of what was missed may be sent.
+        caller: the player, where it is known from the start.
+
+    Attributes:
+        round_trip_ms: what a round trip of the player's line takes, as a server measured it (NK-19).
+    """
+
+    def __init__(self, live: Live, send: Callable[[Sent], None], room: Callable[[], Any], caller: Caller | None = None) -> None:
+        self.round_trip_ms = 0
+        self.room = room
+        self._live = live
+        self._matches = live.matches
+        self._real_time = live.game.real_time is not None
+        self._read_move = live.game.codec.move_from_proto
+        self._move = live.game.message("Move")
+        self._send = send
+        self._caller = caller
+        self._checked = time.monotonic() if caller else 0.0
+        self._held: list[Sent] = []
+        self._checking: asyncio.Task[None] | None = None
+        self._inbox: deque[live_pb2.ClientFrame | str] = deque()
+        self._working: asyncio.Task[None] | None = None
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    def authenticate(self, token: str) -> None:
+        """Goes by a token from now on."""
+        self._put(token)
+
+    def receive(self, body: bytes) -> live_pb2.ClientFrame | None:
+        """Takes a ClientFrame, and returns it; what comes of it is sent. None for what is none."""
+        try:
+            frame = live_pb2.ClientFrame.FromString(body)
+        except DecodeError:
+            self._refuse("", "", Unreadable("", "not a gloaming.live.v1.ClientFrame"))
+            return None
+        if self._caller and time.monotonic() - self._checked > _TRUSTED_SECONDS:
+            self._look()
+        kind = frame.WhichOneof("kind")
+        if kind == "ping":
+            self._send(Sent(_frame(pong=live_pb2.Pong(nonce=frame.ping.nonce[:64]))))
+        elif kind == "move" and self._real_time and self._caller and self._working is None:
+            self._react(frame, self._caller)
+        elif kind != "pong":
+            self._put(frame)
+        return frame
+
+    def events(self, telling: Telling, viewer: int | None) -> None:
+        """Sends events."""
+        viewer = telling.seen_as(viewer)
+        frame = telling.made.get(viewer)
+        if frame is None:
+            frame = telling.made[viewer] = _events_frame(telling, viewer)
+        self._tell(Sent(frame, telling.match_id, telling.cursor))
+
+    def snapshot(self, session: Session, viewer: int | None) -> None:
+        """Sends a match as it is."""
+        match = self._matches.shown(session, viewer).SerializeToString()
+        frame = _frame(snapshot=live_pb2.Snapshot(match_id=session.match_id, match=match))
+        self._tell(Sent(frame, session.match_id, str(session.cursor)))
+
+    def close(self) -> None:
+        """Ends all that goes on for it."""
+        self._closed = True
+        self._inbox.clear()
+        for task in (self._working, self._checking, *self._watching.values()):
+            if task is not None:
+                task.cancel()
+
+    # The token.
+
+    def _tell(self, sent: Sent) -> None:
+        """Sends what only this player may see, or holds it back until its token has been looked at."""
+        if not self._held and time.monotonic() - self._checked <= _TRUSTED_SECONDS:
+            self._send(sent)
+        else:
+            self._held.append(sent)
+            self._look()
+
+    def _look(self) -> None:
+        if self._checking is None and not self._closed:
+            self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        """Looks whether the token is still good, and sends what was held back."""
+        assert self._caller
+        try:
+            while True:
+                try:
+                    await self._live.identity.recheck(self._caller)
+                    break
+                except Unavailable:
+                    await asyncio.sleep(_AGAIN_SECONDS)
+            self._checked = time.monotonic()
+            held, self._held = self._held, []
+            for sent in held:
+                self._send(sent)
+        except Unauthenticated as fault:
+            self._end(fault)
+        finally:
+            self._checking = None
+
+    def _end(self, fault: Unauthenticated) -> None:
+        self._held.clear()
+        self._send(Sent(problem_frame(fault), close=_POLICY_VIOLATION))
+        self.close()
+
+    # Requests.
+
+    def _put(self, asked: live_pb2.ClientFrame | str) -> None:
+        self._inbox.append(asked)
+        if self._working is None and not self._closed:
+            self._working = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        """Does what is asked, one after the other."""
+        try:
+            while self._inbox:
+                asked = self._inbox.popleft()
+                if isinstance(asked, str):
+                    try:
+                        await self._go_by(asked)
+                    except Unauthenticated as fault:
+                        self._end(fault)
+                    except Exception as fault:
+                        self._refuse("", "", fault)
+                elif self._caller:
+                    await self._do(asked, self._caller)
+        finally:
+            self._working = None
+
+    async def _go_by(self, token: str) -> None:
+        """Takes a token, which must be of the same player as the one before."""
+        caller = await self._live.identity.caller(f"Bearer {token}")
+        if self._caller and caller.player != self._caller.player:
+            raise Unauthenticated("TOKEN_INVALID", "the token is of another player")
+        self._caller, self._checked = caller, time.monotonic()
+
+    async def _do(self, asked: live_pb2.ClientFrame, caller: Caller) -> None:
+        kind = asked.WhichOneof("kind")
+        match_id = getattr(getattr(asked, kind), "match_id", "") if kind else ""
+        try:
+            request_id = _request_id(asked)
+            match kind:
+                case "watch":
+                    self._watch(asked.watch, request_id, caller)
+                    return
+                case "unwatch":
+                    if task := self._watching.pop(match_id, None):
+                        task.cancel()
+                    version = 0
+                case "move":
+                    version = await self._submit(asked.move, request_id, caller)
+                case "authenticate":
+                    await self._go_by(asked.authenticate.access_token)
+                    version = 0
+                case _:
+                    raise Unreadable("", "one of watch, unwatch, move, authenticate, ping and pong must be set")
+            self._answer(request_id, match_id, version)
+        except Exception as fault:
+            self._refuse(asked.request_id, match_id, fault)
+
+    async def _submit(self, asked: live_pb2.Move, request_id: str, caller: Caller) -> int:
+        request = self._live.game.message("SubmitMoveRequest")(match_id=asked.match_id, move=self._readable(asked), request_id=request_id)
+        if asked.HasField("expected_version"):
+            request.expected_version = asked.expected_version
+        answer: Any = await self._matches.submit(request, caller)
+        return int(answer.version)
+
+    def _react(self, frame: live_pb2.ClientFrame, caller: Caller) -> None:
+        """Has a reaction ordered, on a way without a task of its own; any other move is done in its turn."""
+        asked = frame.move
+        try:
+            move = requests.value(self._read_move, self._readable(asked), "move.move")
+            if not self._matches.is_reaction(move):
+                self._put(frame)
+                return
+            decided = self._matches.react(
+                asked.match_id,
+                caller,
+                move,
+                request_id=_request_id(frame),
+                body=asked.move,
+                expected_version=asked.expected_version if asked.HasField("expected_version") else None,
+                round_trip_ms=self.round_trip_ms,
+            )
+        except Exception as fault:
+            self._refuse(frame.request_id, asked.match_id, fault)
+            return
+        decided.add_done_callback(partial(self._decided, frame.request_id, asked.match_id))
+
+    def _decided(self, request_id: str, match_id: str, decided: asyncio.Future[int]) -> None:
+        if decided.cancelled() or self._closed:
+            return
+        fault = decided.exception()
+        if fault is None:
+            self._answer(request_id, match_id, decided.result())
+        else:
+            self._refuse(request_id, match_id, fault)
+
+    def _readable(self, asked: live_pb2.Move) -> Any:
+        try:
+            return self._move.FromString(asked.move)
+        except DecodeError as fault:
+            raise Unreadable("move.move", "not a move of this game") from fault
+
+    def _answer(self, request_id: str, match_id: str, version: int) -> None:
+        result = live_pb2.Result(request_id=request_id, match_id=match_id, version=version)
+        self._send(Sent(_frame(result=result), request_id=request_id))
+
+    def _refuse(self, request_id: str, match_id: str, fault: BaseException) -> None:
+        if not isinstance(fault, Error):
+            log.error("call_failed", method="live", exc_info=fault)
+        self._send(Sent(problem_frame(fault, request_id, match_id), request_id=request_id))
+
+    # Watching.
+
+    def _watch(self, asked: live_pb2.Watch, request_id: str, caller: Caller) -> None:
+        after = Cursor.parse(asked.after, "watch.after") if asked.after else None
+        match_id = asked.match_id
+        if before := self._watching.pop(match_id, None):
+            before.cancel()
+        if len(self._watching) >= _WATCHED_AT_MOST:
+            raise Throttled("TOO_MANY_WATCHES", f"a connection watches at most {_WATCHED_AT_MOST} matches")
+        task = asyncio.create_task(self._follow(match_id, after, request_id, caller))
+        self._watching[match_id] = task
+        task.add_done_callback(partial(self._followed, match_id))
+
+    def _followed(self, match_id: str, task: asyncio.Task[None]) -> None:
+        if self._watching.get(match_id) is task:
+            del self._watching[match_id]
+
+    async def _follow(self, match_id: str, after: Cursor | None, request_id: str, caller: Caller) -> None:
+        """Tells of a match until it is over; the request that began it is answered as soon as it may be watched."""
+        following = _Following(self, after)
+        seen_by = self._matches.viewer_of(caller)
+        answered = False
+
+        def viewer_of(session: Session) -> int | None:
+            nonlocal answered
+            viewer = seen_by(session)
+            if not answered:
+                answered = True
+                self._answer(request_id, match_id, session.version)
+            return viewer
+
+        while True:
+            try:
+                await self._matches.feeds.watch(match_id, following.after, viewer_of, following)
+                self._tell(Sent(b"", match_id, ended=True))
+                return
+            except Unavailable as fault:
+                if fault.reason == "DRAINING":
+                    return  # so does the stream
+                if not answered:
+                    self._refuse(request_id, match_id, fault)
+                    return
+                await asyncio.sleep(random.uniform(0.5, 1.0) * _AGAIN_SECONDS)
+            except Exception as fault:
+                # Of a match that could be watched: it is gone, or was closed to those who only look on.
+                self._refuse("" if answered else request_id, match_id, fault)
+                if answered:
+                    self._tell(Sent(b"", match_id, ended=True))
+                return
+
+
+class _Following:
+    """What a feed tells a connection of one match (`feeds.Watcher`), and up to where."""
+
+    def __init__(self, connection: Connection, after: Cursor | None) -> None:
+        self.after = after
+        self.room = connection.room
+        self._connection = connection
+
+    def events(self, telling: Telling, viewer: int | None) -> None:
+        self._connection.events(telling, viewer)
+        self.after = telling.placed[-1].cursor
+
+    def snapshot(self, session: Session, viewer: int | None) -> None:
+        self._connection.snapshot(session, viewer)
+        self.after = session.cursor
+
+
+def _request_id(frame: live_pb2.ClientFrame) -> str:
+    if not frame.request_id:
+        raise Unreadable("requestId", "must be 1 to 128 printable ASCII characters")
+    return requests.request_id(frame.request_id)
+
+
+def problem_frame(fault: BaseException, request_id: str = "", match_id: str = "") -> bytes:
+    """The ServerFrame that tells of a fault."""
+    return _frame(problem=live_problem(fault if isinstance(fault, Error) else None, request_id, match_id))
+
+
+def _frame(**message: Any) -> bytes:
+    return live_pb2.ServerFrame(messages=[live_pb2.ServerMessage(**message)]).SerializeToString()
+
+
+def _events_frame(telling: Telling, viewer: int | None) -> bytes:
+    frame = live_pb2.ServerFrame()
+    for placed in telling.placed:
+        event = frame.messages.add().event
+        event.match_id = telling.match_id
+        event.cursor = str(placed.cursor)
+        event.version = placed.cursor.version
+        event.time.seconds, event.time.nanos = placed.time // 1000, placed.time % 1000 * 1_000_000
+        event.event = placed.entry.seen_by(viewer)
+    return frame.SerializeToString()
+
+
+def _responses(written: list[tuple[int, Sent]]) -> list[bytes]:
+    """Relay messages: what is the same for several connections goes once, and what follows for the same ones goes along."""
+    downs: list[list[Any]] = []
+    for attachment, sent in written:
+        if downs and downs[-1][1] is sent.frame and sent.frame:
+            downs[-1][0].append(attachment)
+        else:
+            downs.append([[attachment], sent.frame, sent])
+    responses, response, size = [], relay_pb2.RelayResponse(), 0
+    for attachments, frame, sent in downs:
+        response.messages.append(
+            relay_pb2.Down(
+                attachments=attachments,
+                frame=frame,
+                match_id=sent.match_id,
+                cursor=sent.cursor,
+                request_id=sent.request_id,
+                close=sent.close,
+                ended=sent.ended,
+            )
+        )
+        size += len(frame)
+        if size > _WRITE_BYTES:
+            responses.append(response.SerializeToString())
+            response, size = relay_pb2.RelayResponse(), 0
+    if response.messages:
+        responses.append(response.SerializeToString())
+    return responses
+
+
+def _draining() -> Unavailable:
+    return Unavailable("DRAINING", "this replica is about to stop; go on elsewhere with the last cursors", retry_after=0)
