@@ -241,6 +241,8 @@ class Reactions:
                 self._again(match_id, reaction)
             return
         self._tell(session, ordered)
+        # Those who watch are written to before all that follows from it here.
+        await asyncio.sleep(0)
         session, events = self._gone_on(session, ordered)
         self.keep(session)
         by_number = {there.cursor.n: there for there in ordered.placed}
