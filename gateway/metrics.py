@@ -19,9 +19,3 @@ SOCKETS = Gauge("gloaming_sockets", "Live sockets open now, by subprotocol.", ["
 SOCKETS_CLOSED = Counter("gloaming_sockets_closed", "Live sockets that ended, by WebSocket close code.", ["code"])
 SLOW_READERS = Counter("gloaming_slow_readers_cut", "Live sockets cut off because their client did not read.")
 RELAYS_RESUMED = Counter("gloaming_relay_streams_resumed", "Streams to replicas that ended, their sockets going on at another.", ["game"])
-PILLOW_SECONDS = Histogram(
-    "gloaming_pillow_resolution_seconds",
-    "Time of a move in a game of real time, by stage.",
-    ["stage"],
-    buckets=(0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1),
-)

@@ -32,6 +32,7 @@ from gateway.registry import GAMES, Game
 from gloaming.live.v1 import live_pb2
 from gloaming.relay.v1 import relay_pb2
 from services.kit.errors import Unavailable
+from services.kit.metrics import PILLOW_SECONDS
 
 METHOD = "/gloaming.relay.v1.RelayService/Relay"
 _BATCH_BYTES = 1024 * 1024
@@ -53,8 +54,7 @@ _HOST_AND_PORT = re.compile(r"[^/]+:\d+")
 _GONE = Unavailable("UNAVAILABLE", "the game's service cannot be reached; connect again, with the cursors")
 
 _log = structlog.get_logger(__name__)
-_ingress = metrics.PILLOW_SECONDS.labels("ingress")
-_total = metrics.PILLOW_SECONDS.labels("total")
+_ingress, _total = (PILLOW_SECONDS.labels(stage) for stage in ("ingress", "total"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from services.kit import metrics
 from services.kit.bell import Bells
 from services.kit.cursor import Cursor
 from services.kit.errors import Throttled, Unavailable
@@ -285,9 +286,13 @@ class _Feed:
         await asyncio.gather(self._running, return_exceptions=True)
 
     async def _can_go_on(self, session: Session, after: Cursor | None) -> bool:
-        if after is None or session.version - after.version > _REPLAYED_AT_MOST:
+        if after is None:
             return False
-        return await self._feeds.sessions.fits(self._match_id, after)
+        is_near = session.version - after.version <= _REPLAYED_AT_MOST
+        if is_near and await self._feeds.sessions.fits(self._match_id, after):
+            return True
+        metrics.RESUME_MISSES.inc()
+        return False
 
     async def _read(self, watch: _Watch) -> bool:
         """Tells a newcomer what the stream has after its place; whether that is the end of the match."""

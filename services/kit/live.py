@@ -45,6 +45,8 @@ _WRITE_BYTES = 512 * 1024
 _AGAIN_SECONDS = 0.5
 _POLICY_VIOLATION = 1008
 
+_FANOUT = metrics.PILLOW_SECONDS.labels("fanout")
+
 log = structlog.get_logger(__name__)
 
 
@@ -64,18 +66,24 @@ class Outbox:
 
     Args:
         most: so many bytes may wait; with more, the reader is cut off.
+
+    Attributes:
+        since: since when the first of what was taken last had waited.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._waiting: list[Any] = []
         self._bytes = 0
+        self.since = self._first = 0.0
         self._news = asyncio.Event()
         self._taken = asyncio.Event()
         self._fault: Error | None = None
 
     def put(self, what: Any, size: int) -> None:
         """Has something written, of about so many bytes."""
+        if not self._waiting:
+            self._first = time.perf_counter()
         self._waiting.append(what)
         self._bytes += size
         if self._bytes > self._most:
@@ -102,7 +110,7 @@ class Outbox:
             self._news.clear()
             await self._news.wait()
         waiting, self._waiting = self._waiting, []
-        self._bytes = 0
+        self._bytes, self.since = 0, self._first
         self._taken.set()
         return waiting
 
@@ -228,6 +236,8 @@ class Live:
         try:
             while True:
                 yield await outbox.take()
+                if self.game.real_time:
+                    _FANOUT.observe(time.perf_counter() - outbox.since)
         finally:
             self._outboxes.discard(outbox)
             reading.cancel()
@@ -413,7 +423,8 @@ class Connection:
         """Has a reaction ordered, on a way without a task of its own; any other move is done in its turn."""
         asked = frame.move
         try:
-            move = requests.value(self._read_move, self._readable(asked), "move.move")
+            message = self._readable(asked)
+            move = requests.value(self._read_move, message, "move.move")
             if not self._matches.is_reaction(move):
                 self._put(frame)
                 return
@@ -422,7 +433,8 @@ class Connection:
                 caller,
                 move,
                 request_id=_request_id(frame),
-                body=asked.move,
+                # As every transport has it, by which a retry over another is known for one.
+                body=message.SerializeToString(deterministic=True),
                 expected_version=asked.expected_version if asked.HasField("expected_version") else None,
                 round_trip_ms=self.round_trip_ms,
             )

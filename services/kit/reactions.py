@@ -10,6 +10,7 @@ nobody is refused by it before a loaded one says the same.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ _FALLBACK_MS = 250
 
 By = table_pb2.Played.By
 # Looked up once: this is the path that is to be fast.
+_ORDER, _RESOLVE = (metrics.PILLOW_SECONDS.labels(stage) for stage in ("order", "resolve"))
 _MOVES = {by: metrics.MOVES.labels(name.lower()) for name, by in By.items()}
 
 log = structlog.get_logger(__name__)
@@ -73,6 +75,7 @@ class Reaction:
     place: Cursor | None = None
     placed: Sequence[Placed] = ()
     tries: int = 0
+    began: float = field(default_factory=time.perf_counter)
 
     def succeed(self, place: Cursor, placed: Sequence[Placed]) -> None:
         """Answers whoever waits."""
@@ -138,6 +141,7 @@ class Reactions:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self._recorded = game.message("RecordedMove")
+        self._verdicts = game.message("Reaction").DESCRIPTOR.fields_by_name["verdict"].enum_type.values_by_number
         # There are few: a round's number, an action, a target, a seat.
         self._words = lru_cache(16_384)(self._make_words)
 
@@ -162,11 +166,17 @@ class Reactions:
         if session.round.due is not None:
             self._watch(session.match_id, table, session, session.round.due)
 
-    def taken_in(self, session: Session, acts: Sequence[bytes]) -> tuple[Session, list[Value]]:
-        """The session whose state holds these reactions too, and what they led to beside themselves."""
+    def taken_in(self, session: Session, acts: Sequence[bytes], counted: int | None = None) -> tuple[Session, list[Value]]:
+        """The session whose state holds these reactions too, and what they led to beside themselves.
+
+        Args:
+            counted: from which on they were ordered by this replica just now; the others have been counted elsewhere, or before.
+        """
         state, events = session.state, []
-        for act in acts:
+        for n, act in enumerate(acts):
             done = self._recorded.FromString(act)
+            if counted is not None and n >= counted:
+                self._count(done.reaction)
             move = self._rules.decided(self._game.codec.move_from_proto(done.move), done.reaction)
             step = self._game.rules.apply(state, done.played.seat, move, Chance(session.meta.seed))
             if is_refusal(step):
@@ -240,30 +250,42 @@ class Reactions:
             for reaction in reversed(allowed):
                 self._again(match_id, reaction)
             return
-        self._tell(session, ordered)
-        # Those who watch are written to before all that follows from it here.
-        await asyncio.sleep(0)
-        session, events = self._gone_on(session, ordered)
-        self.keep(session)
+        now = time.perf_counter()
         by_number = {there.cursor.n: there for there in ordered.placed}
+        latest = ordered.placed[-1].cursor if ordered.placed else session.cursor
         for reaction, place in zip(allowed, ordered.places, strict=True):
             if place in (Place.ANSWERED, Place.REACTED):
                 self._spawn(self._look(match_id, reaction))
                 continue
             placed = () if place == Place.PENDING else (by_number[place],)
-            reaction.succeed(placed[0].cursor if placed else session.cursor, placed)
+            reaction.succeed(placed[0].cursor if placed else latest, placed)
             _MOVES[reaction.by].inc()
-        if events and not await self._close(session, events):
-            # Another replica has closed it, or had one more that came too late for it: loading sees to either.
-            await self._load(match_id, None)
+            _ORDER.observe(now - reaction.began)
+        self._tell(session, ordered)
+        # All of that is written before what follows from it is worked out here.
+        await asyncio.sleep(0)
+        session, events = self._gone_on(session, ordered)
+        self.keep(session)
+        if events:
+            with _RESOLVE.time():
+                closed = await self._close(session, events)
+            if not closed:
+                # Another replica has closed it, or had one more that came too late for it: loading sees to either.
+                await self._load(match_id, None)
 
     def _gone_on(self, session: Session, ordered: Ordered) -> tuple[Session, list[Value]]:
         """The session after what was ordered, and what that led to."""
-        session, events = self.taken_in(session, [there.entry.act for there in ordered.placed])
+        mine = sum(there.cursor.mark == ordered.mark for there in ordered.placed)
+        session, events = self.taken_in(session, [there.entry.act for there in ordered.placed], len(ordered.placed) - mine)
         decided = session.round.decided + len(ordered.placed)
         place = ordered.placed[-1].cursor if ordered.placed else session.cursor
         round_ = session.round._replace(decided=decided, due=ordered.due)
         return replace(session, now=ordered.now, answer=None, cursor=place, round=round_), events
+
+    def _count(self, reaction: Any) -> None:
+        metrics.REACTIONS.labels(self._verdicts[reaction.verdict].name).inc()
+        if reaction.evidence.cap_ms:
+            metrics.COMPENSATION.observe(reaction.evidence.compensation_ms / 1000)
 
     def _judge(self, session: Session, reaction: Reaction) -> Error | None:
         """Why a reaction is refused in a session; its seat is known then, unless there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +62,22 @@ def check(game: Game, record: Any) -> Iterator[str]:
     except Unreadable as fault:
         raise Mismatch(f"options: {fault}") from fault
     state, resigned, ended = step.state, [False] * count, False
+    # The state in which the last reaction was made, if it ended the match, and who has reacted since.
+    open_, reacted = None, set[int]()
     for n, recorded in enumerate(record.moves, start=1):
         seat = recorded.played.seat
-        if ended and game.real_time and recorded.WhichOneof("done") == "move":
-            continue  # A reaction that was on its way when the match ended.
-        if ended or not 0 <= seat < count:
+        if not 0 <= seat < count or (ended and (open_ is None or seat in reacted)):
             raise Mismatch(f"move {n}: it comes after the end, or from no seat")
+        if ended:
+            _too_late(game, open_, reacted, n, recorded, chance)
+            reacted.add(seat)
+            continue
         if recorded.WhichOneof("done") == "resignation":
             resigned[seat] = True
             ended = count == 2
             continue
         if recorded.WhichOneof("done") == "window_ended" and game.real_time:
-            state = game.real_time.on_timeout(state, chance).state
+            open_, state = None, game.real_time.on_timeout(state, chance).state
             ended = game.rules.outcome(state) is not None
             continue
         try:
@@ -88,6 +92,7 @@ def check(game: Game, record: Any) -> Iterator[str]:
             raise Mismatch(f"move {n} of seat {seat} is against the rules: {step.reason}, {step.detail}")
         if reactions:
             _same(f"move {n}, reaction", reactions.reaction(step.events[0]), recorded.reaction)
+        open_, reacted = (state, {seat}) if reactions else (None, reacted)
         state = step.state
         ended = game.rules.outcome(state) is not None
     if not ended:
@@ -100,6 +105,30 @@ def check(game: Game, record: Any) -> Iterator[str]:
     scores = getattr(game.codec.view_to_proto(game.rules.view(state, None)), "scores", ())
     _same("scores", list(scores), list(record.scores))
     yield f"the outcome follows: ranks {list(record.outcome.ranks)}, scores {list(record.scores)}"
+
+
+def _too_late(game: Game, open_: Any, reacted: Collection[int], n: int, recorded: Any, chance: Chance) -> None:
+    """Checks what comes after the end: a reaction to the round that ended the match, on its way when another closed it (NK-13).
+
+    Args:
+        open_: the state in which that other was made.
+        reacted: the seats that have reacted since, its own among them.
+        n: the move's number.
+    """
+    reactions = game.real_time.reactions if game.real_time else None
+    try:
+        move = game.codec.move_from_proto(recorded.move)
+    except Unreadable as fault:
+        raise Mismatch(f"move {n}: {fault}") from fault
+    if not reactions or recorded.WhichOneof("done") != "move" or not reactions.is_reaction(move):
+        raise Mismatch(f"move {n}: it comes after the end")
+    step = game.rules.apply(open_, recorded.played.seat, reactions.decided(move, recorded.reaction), chance)
+    if is_refusal(step):
+        raise Mismatch(f"move {n} of seat {recorded.played.seat} is against the rules: {step.reason}, {step.detail}")
+    # As it would have been before the end, but for what being late for it makes of it.
+    found: Any = reactions.reaction(step.events[0])
+    found.verdict, found.rank, found.evidence.rule = "TOO_LATE", reactions.known(open_) + len(reacted) + 1, "NK-13"
+    _same(f"move {n}, reaction", found, recorded.reaction)
 
 
 def _seed(text: str) -> bytes:

@@ -174,13 +174,13 @@ async def test_all_03_a_record_in_which_anything_was_changed_is_not_true(there: 
 
     def first_move_gone(record: Any) -> None:
         # In real time the first window's end: without some reaction, or a peek, a match may well come to the same end.
-        del record.moves[next((n for n, recorded in enumerate(record.moves) if recorded.HasField("window_ended")), 0)]
+        del record.moves[next((n for n, recorded in enumerate(record.moves) if recorded.WhichOneof("done") == "window_ended"), 0)]
 
     def move_of_nobody(record: Any) -> None:
         record.moves[0].played.seat = 99
 
     def one_move_more(record: Any) -> None:
-        record.moves.append(record.moves[0])
+        record.moves.append(record.moves[-1])
 
     def empty_move(record: Any) -> None:
         record.moves[0].move.Clear()

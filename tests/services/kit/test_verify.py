@@ -14,8 +14,11 @@ import pytest
 from google.protobuf import json_format
 from redis.asyncio import Redis
 
+from gloaming.night_knight.v1 import night_knight_pb2
 from services.kit import verify
 from services.kit.game import Game
+from services.night_knight.game import GAME as NIGHT_KNIGHT
+from services.night_knight.rules import right_action
 from tests.harness import NAMES, Keys, play_out, table
 
 
@@ -141,6 +144,79 @@ def test_a_resignation_left_out_or_of_the_other_seat_is_wrong(
         record = copy.deepcopy(records["resigned"])
         alter(record["moves"])
         assert check(game, record, tmp_path, capsys)[0] == 1
+
+
+@pytest.fixture(scope="module")
+def outrun(keys: Keys, redis_url: str) -> Any:
+    """The record of a match in real time whose last reaction came after the one that ended it."""
+
+    async def play() -> Any:
+        async with Redis.from_url(redis_url) as redis:
+            await redis.flushdb()
+        # Compensated, so that all are pending until the last of them: then one grabs the pillow, and those behind it are too late.
+        options = night_knight_pb2.Options(countdown_ms=0, own_card_delay_ms=0, ordering="COMPENSATED", max_compensation_ms=300)
+        async with table(NIGHT_KNIGHT, keys, redis_url) as there:
+            match_id, players = await there.create(options=options), there.everyone()
+            number = 0
+            async for message in there.player("eve").watch(match_id):
+                if message.HasField("snapshot"):
+                    cards = [*message.snapshot.view.cards]
+                elif message.event.event.HasField("own_card_shown"):
+                    cards = [*message.event.event.own_card_shown.cards]
+                else:
+                    continue
+                number += 1
+                kinds = [NIGHT_KNIGHT.rules.Kind(card.card) for card in cards]  # type: ignore[attr-defined]
+                wanted, _ = right_action(kinds[0], kinds)
+                first = {"action": wanted.name if wanted else "PASS"}
+                if first["action"] == "THROW":
+                    first["target"] = kinds.index(type(kinds[0]).DEFENDING_KNIGHT)
+                for player, react in zip(players, (first, {"action": "SLEEP"}, {"action": "SLEEP"}), strict=True):
+                    await player.submit(match_id, night_knight_pb2.Move(react={"round": number, **react}))
+            return await players[0].record(match_id)
+
+    return asyncio.run(play())
+
+
+LATE: dict[str, Callable[[Any], Any]] = {
+    "twice": lambda moves: moves.append(moves[-1]),
+    "of the seat that ended it": lambda moves: moves[-1].played.ClearField("seat"),
+    "of no seat": lambda moves: setattr(moves[-1].played, "seat", 99),
+    "of a seat below": lambda moves: setattr(moves[-1].played, "seat", -1),
+    "to another round": lambda moves: setattr(moves[-1].move.react, "round", 1),
+    "that is another than was told": lambda moves: setattr(moves[-1].move.react, "action", "TOUCH"),
+    "at oneself": lambda moves: moves[-1].move.react.MergeFrom(night_knight_pb2.React(action="THROW", target=2)),
+    "that is none": lambda moves: moves[-1].move.Clear(),
+    "that is a peek": lambda moves: moves[-1].move.peek.CopyFrom(night_knight_pb2.Peek(round=moves[-1].move.react.round)),
+    "that is a resignation": lambda moves: moves[-1].resignation.SetInParent(),
+    "that is the end of a window": lambda moves: moves[-1].window_ended.SetInParent(),
+    "that was granted": lambda moves: setattr(moves[-1].reaction, "verdict", "GRANTED"),
+    "of another rank": lambda moves: setattr(moves[-1].reaction, "rank", 1),
+    "by another rule": lambda moves: setattr(moves[-1].reaction.evidence, "rule", "NK-12"),
+    "under another cap": lambda moves: setattr(moves[-1].reaction.evidence, "cap_ms", 1),
+    "told of another seat": lambda moves: setattr(moves[-1].reaction, "seat", 0),
+    "undecided": lambda moves: moves[-1].ClearField("reaction"),
+    "before the one before it": lambda moves: moves.insert(len(moves) - 2, moves.pop()),
+    "after a window's end": lambda moves: moves.insert(len(moves) - 1, night_knight_pb2.RecordedMove(window_ended={})),
+}
+
+
+@pytest.mark.rule("ALL-03")
+@pytest.mark.rule("NK-13")
+def test_all_03_a_reaction_that_was_too_late_for_the_end_stands_after_it_in_a_true_record(outrun: Any) -> None:
+    assert list(verify.check(NIGHT_KNIGHT, outrun))
+    assert outrun.moves[-1].reaction.verdict == night_knight_pb2.Reaction.TOO_LATE
+    assert outrun.moves[-1].reaction.evidence.rule == "NK-13"
+
+
+@pytest.mark.rule("ALL-03")
+@pytest.mark.parametrize("how", LATE)
+def test_all_03_nothing_else_comes_after_the_end(outrun: Any, how: str) -> None:
+    record = copy.deepcopy(outrun)
+    LATE[how](record.moves)
+    assert record != outrun
+    with pytest.raises(verify.Mismatch):
+        list(verify.check(NIGHT_KNIGHT, record))
 
 
 @pytest.mark.parametrize("garbage", ["", "garbage", "7", "null", '{"seed": 7}', '{"moves": {}}', '{"seed": "', "\0"])

@@ -122,7 +122,8 @@ class NightKnightServiceServicer:
         """Plays a move. PERMISSION_DENIED (NOT_YOUR_SEAT) without a seat. FAILED_PRECONDITION when it is against the rules now, its reason one
         of MATCH_FINISHED, NOT_IN_COUNTDOWN, NOT_IN_ACTION, ROUND_OVER (NK-13), ALREADY_OUT (NK-05), ALREADY_REACTED (NK-10), NO_SUCH_TARGET
         (NK-14); ALREADY_RESIGNED (ALL-01); REQUEST_ID_REUSED for a request id that came with another move. ABORTED (VERSION_MISMATCH) when
-        `expected_version` is not the match's; ABORTED (RACED) when others kept moving first.
+        `expected_version` is not the match's; ABORTED (RACED) when others kept moving first. RESOURCE_EXHAUSTED (TOO_MANY_REACTIONS) when too
+        many reactions to the match are on their way.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
