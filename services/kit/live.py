@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import grpc
@@ -25,7 +25,7 @@ from services.kit import metrics, requests
 from services.kit.cursor import Cursor
 from services.kit.errors import Error, Throttled, Unauthenticated, Unavailable, Unreadable
 from services.kit.feeds import Telling
-from services.kit.game import Game
+from services.kit.game import Game, Value
 from services.kit.identity import Caller, Identity
 from services.kit.line import Line, pauses
 from services.kit.matches import Matches
@@ -128,8 +128,27 @@ class Live:
         self.game = game
         self.matches = matches
         self.identity = identity
+        # In real time the same few moves come again and again.
+        self.read_move = lru_cache(4096)(self._read_move)
         self._outboxes: set[Outbox] = set()
         self._draining = False
+
+    def move_message(self, body: bytes) -> Any:
+        """The game's Move that bytes hold.
+
+        Raises:
+            Unreadable: they hold none.
+        """
+        try:
+            return self.game.message("Move").FromString(body)
+        except DecodeError as fault:
+            raise Unreadable("move.move", "not a move of this game") from fault
+
+    def _read_move(self, body: bytes) -> tuple[Value, bytes]:
+        """The move that bytes hold, and how every transport writes it, by which a retry over another is known for one."""
+        message = self.move_message(body)
+        move = requests.value(self.game.codec.move_from_proto, message, "move.move")
+        return move, message.SerializeToString(deterministic=True)
 
     def drain(self) -> None:
         """Sends everybody elsewhere: this replica is about to stop."""
@@ -263,8 +282,6 @@ class Connection:
         self._live = live
         self._matches = live.matches
         self._real_time = live.game.real_time is not None
-        self._read_move = live.game.codec.move_from_proto
-        self._move = live.game.message("Move")
         self._send = send
         self._caller = caller
         self._checked = time.monotonic() if caller else 0.0
@@ -413,7 +430,8 @@ class Connection:
             self._refuse(asked.request_id, match_id, fault)
 
     async def _submit(self, asked: live_pb2.Move, request_id: str, caller: Caller) -> int:
-        request = self._live.game.message("SubmitMoveRequest")(match_id=asked.match_id, move=self._readable(asked), request_id=request_id)
+        move = self._live.move_message(asked.move)
+        request = self._live.game.message("SubmitMoveRequest")(match_id=asked.match_id, move=move, request_id=request_id)
         if asked.HasField("expected_version"):
             request.expected_version = asked.expected_version
         answer: Any = await self._matches.submit(request, caller)
@@ -423,8 +441,7 @@ class Connection:
         """Has a reaction ordered, on a way without a task of its own; any other move is done in its turn."""
         asked = frame.move
         try:
-            message = self._readable(asked)
-            move = requests.value(self._read_move, message, "move.move")
+            move, body = self._live.read_move(asked.move)
             if not self._matches.is_reaction(move):
                 self._put(frame)
                 return
@@ -433,8 +450,7 @@ class Connection:
                 caller,
                 move,
                 request_id=_request_id(frame),
-                # As every transport has it, by which a retry over another is known for one.
-                body=message.SerializeToString(deterministic=True),
+                body=body,
                 expected_version=asked.expected_version if asked.HasField("expected_version") else None,
                 round_trip_ms=self.round_trip_ms,
             )
@@ -451,12 +467,6 @@ class Connection:
             self._answer(request_id, match_id, decided.result())
         else:
             self._refuse(request_id, match_id, fault)
-
-    def _readable(self, asked: live_pb2.Move) -> Any:
-        try:
-            return self._move.FromString(asked.move)
-        except DecodeError as fault:
-            raise Unreadable("move.move", "not a move of this game") from fault
 
     def _answer(self, request_id: str, match_id: str, version: int) -> None:
         result = live_pb2.Result(request_id=request_id, match_id=match_id, version=version)

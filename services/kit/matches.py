@@ -522,7 +522,11 @@ class Matches:
                 return moment.now + fresh[n]
             return before + moment.credit - table.credit if before is not None else None
 
-        seats = tuple(msgspec.structs.replace(seat, due=due(n, seat.due) if n in timed else None) for n, seat in enumerate(table.seats))
+        dues = [due(n, seat.due) if n in timed else None for n, seat in enumerate(table.seats)]
+        if dues == [seat.due for seat in table.seats]:
+            seats = table.seats
+        else:
+            seats = tuple(msgspec.structs.replace(seat, due=each) for seat, each in zip(table.seats, dues, strict=True))
         ends = due(_NO_SEAT, table.window.due if table.window else None)
         table = msgspec.structs.replace(
             table, seats=seats, credit=moment.credit, window=Window(window.number, ends) if window and ends is not None else None

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -397,9 +398,14 @@ class Sessions:
         return meta
 
 
+@lru_cache(4096)  # In real time the same few bodies come again and again.
+def _fingerprint(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
 def answer_for(verb: str, player: str, request_id: str, body: bytes) -> Answer | None:
     """The answer's place for a player's request, or None when the request has no id."""
-    return Answer(f"{player}:{verb}:{request_id}", hashlib.sha256(body).hexdigest()[:16]) if request_id else None
+    return Answer(f"{player}:{verb}:{request_id}", _fingerprint(body)) if request_id else None
 
 
 def read_bell(message: bytes) -> Bell:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -57,6 +59,7 @@ class Script:
 
     def __init__(self, path: Path) -> None:
         self.verb = path.stem
+        self.seconds = metrics.STORAGE_SECONDS.labels(self.verb)
         self.source = path.read_text()
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
@@ -89,26 +92,24 @@ class Storage:
         Raises:
             Unavailable: Redis does not answer, or cannot write now (STORAGE_UNAVAILABLE).
         """
-        with metrics.STORAGE_SECONDS.labels(script.verb).time():
-            return await self.call(self._evaluate(script, keys, args))
+        began = time.perf_counter()
+        try:
+            with _typed_faults():
+                return await self._evaluate(script, keys, args)
+        finally:
+            script.seconds.observe(time.perf_counter() - began)
 
     async def call(self, command: Awaitable[T]) -> T:
         """Awaits any command, its faults typed as in `run`."""
-        try:
+        with _typed_faults():
             # All tries together, and those of connecting.
             async with asyncio.timeout(CALL_SECONDS):
                 return await command
-        except (ConnectionError, TimeoutError, ReadOnlyError, BusyLoadingError, ClusterDownError, OSError) as fault:
-            raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
-        except ResponseError as fault:
-            # redis-py takes the word off where it knows it.
-            if (fault.status_code or str(fault).split(" ", 1)[0]) in _PASSING:
-                raise Unavailable("STORAGE_UNAVAILABLE", "the storage cannot write now; try again") from fault
-            raise
 
     async def get(self, key: str) -> bytes | None:
         """Returns the value at a key. Raises as `run`."""
-        value: bytes | None = await self.call(self._lane.ask("GET", key))
+        with _typed_faults():
+            value: bytes | None = await self._lane.ask("GET", key)
         return value
 
     async def _evaluate(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
@@ -136,6 +137,20 @@ class Storage:
         await self.redis.aclose()
 
 
+@contextmanager
+def _typed_faults() -> Iterator[None]:
+    """What redis-py raises comes out as `errors.Unavailable`, where it may pass."""
+    try:
+        yield
+    except (ConnectionError, TimeoutError, ReadOnlyError, BusyLoadingError, ClusterDownError, OSError) as fault:
+        raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
+    except ResponseError as fault:
+        # redis-py takes the word off where it knows it.
+        if (fault.status_code or str(fault).split(" ", 1)[0]) in _PASSING:
+            raise Unavailable("STORAGE_UNAVAILABLE", "the storage cannot write now; try again") from fault
+        raise
+
+
 class _Lane:
     """A connection on which commands of many callers share round trips.
 
@@ -149,13 +164,19 @@ class _Lane:
         self._waiting: list[_Asked] = []
         self._going: asyncio.Task[None] | None = None
 
-    def ask(self, *command: Argument) -> asyncio.Future[Any]:
-        """Sends a command with the next round trip."""
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    async def ask(self, *command: Argument) -> Any:
+        """Sends a command with the next round trip, and returns its answer; gives up after `CALL_SECONDS`, all tries together."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((_pack(command), answer))
         if self._going is None:
             self._going = asyncio.create_task(self._go())
-        return answer
+        # Less than what asyncio.timeout costs, several times for each reaction.
+        timer = loop.call_later(CALL_SECONDS, _settle, answer, TimeoutError("no answer in time"))
+        try:
+            return await answer
+        finally:
+            timer.cancel()
 
     async def close(self) -> None:
         """Closes the connection; whoever waits is cancelled."""
