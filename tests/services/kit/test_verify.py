@@ -18,7 +18,7 @@ from gloaming.night_knight.v1 import night_knight_pb2
 from services.kit import verify
 from services.kit.game import Game
 from services.night_knight.game import GAME as NIGHT_KNIGHT
-from services.night_knight.rules import right_action
+from services.night_knight.rules import Action, Kind, right_action
 from tests.harness import NAMES, Keys, play_out, table
 
 
@@ -166,11 +166,11 @@ def outrun(keys: Keys, redis_url: str) -> Any:
                 else:
                     continue
                 number += 1
-                kinds = [NIGHT_KNIGHT.rules.Kind(card.card) for card in cards]  # type: ignore[attr-defined]
+                kinds = [Kind(card.card) for card in cards]
                 wanted, _ = right_action(kinds[0], kinds)
-                first = {"action": wanted.name if wanted else "PASS"}
-                if first["action"] == "THROW":
-                    first["target"] = kinds.index(type(kinds[0]).DEFENDING_KNIGHT)
+                first: dict[str, Any] = {"action": wanted.name if wanted else "PASS"}
+                if wanted is Action.THROW:
+                    first["target"] = kinds.index(Kind.DEFENDING_KNIGHT)
                 for player, react in zip(players, (first, {"action": "SLEEP"}, {"action": "SLEEP"}), strict=True):
                     await player.submit(match_id, night_knight_pb2.Move(react={"round": number, **react}))
             return await players[0].record(match_id)
