@@ -24,6 +24,7 @@ from gateway.protocol import HEAD_BYTES, MESSAGE_BYTES, Protocol, WebSocket
 from gateway.settings import GatewaySettings, table
 from gateway.tokens import SCOPES, Signer, write_keys
 from services.kit import logs
+from services.kit.garbage import collect_seldom
 from services.kit.settings import read
 
 _YEAR = 31_536_000
@@ -131,6 +132,7 @@ def serve(settings: GatewaySettings) -> None:
     """Serves until SIGTERM or SIGINT; then ends streams, lets requests finish, and stops."""
     logs.configure(settings.log_level, "gateway")
     app = create_app(settings)
+    collect_seldom()
     Server(app, configure(app, settings)).run()
 
 

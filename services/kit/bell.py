@@ -100,12 +100,20 @@ class Bells:
         """Hears bells until cancelled. Whenever the connection was lost, everybody is told to doubt."""
         while True:
             await self._wanted.wait()
+            pinged = False
             try:
                 while await self._connected():
-                    async with asyncio.timeout(_POLL_SECONDS + CALL_SECONDS):
-                        message = await self._pubsub.get_message(timeout=_POLL_SECONDS)
+                    message = await self._pubsub.get_message(timeout=_POLL_SECONDS)
                     if message is not None:
+                        pinged = False
                         self._hear(message)
+                    elif pinged:
+                        raise ConnectionError("the connection for bells has gone silent")
+                    else:
+                        # Here, and by nobody else: redis-py's own health check reads the connection from wherever it is sent something.
+                        async with asyncio.timeout(CALL_SECONDS):
+                            await self._pubsub.ping()
+                        pinged = True
             except (RedisError, OSError) as fault:
                 log.warning("bells_lost", error=str(fault))
             except Exception:
@@ -152,6 +160,8 @@ class Bells:
                     log.warning("bells_lost", error=str(fault))
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if message["type"] == "pong":
+            return
         channel = message["channel"].decode()
         ears = self._ears.get(channel, {})
         match message["type"]:

@@ -25,6 +25,7 @@ from prometheus_client import start_http_server
 
 from services.kit import logs, verify
 from services.kit.game import Game
+from services.kit.garbage import collect_seldom
 from services.kit.identity import Identity
 from services.kit.live import Live
 from services.kit.matches import Matches
@@ -76,6 +77,7 @@ async def serve(game: Game, settings: ServiceSettings) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     async with Replica(game, settings) as replica:
+        collect_seldom()
         log.info("serving", port=replica.port, metrics=settings.metrics_listen)
         await replica.ended_or(stopping)
         log.info("draining", seconds=settings.drain_seconds)

@@ -120,7 +120,7 @@ class Storage:
 
     def pubsub(self) -> Any:
         """A connection for bells, its subscriptions its owner's to renew: a lost one raises at once instead of coming back by itself."""
-        client = redis.asyncio.Redis.from_url(self._url, retry=Retry(NoBackoff(), 0), socket_timeout=None, health_check_interval=5)
+        client = redis.asyncio.Redis.from_url(self._url, retry=Retry(NoBackoff(), 0), socket_timeout=None, health_check_interval=0)
         return client.pubsub()
 
     async def alive(self) -> bool:
@@ -163,16 +163,19 @@ class _Lane:
         self._connection: Any = None
         self._waiting: list[_Asked] = []
         self._going: asyncio.Task[None] | None = None
+        # Kept: to ask for it is a system call in Python 3.11.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def ask(self, *command: Argument) -> Any:
         """Sends a command with the next round trip, and returns its answer; gives up after `CALL_SECONDS`, all tries together."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((_pack(command), answer))
         if self._going is None:
-            self._going = asyncio.create_task(self._go())
+            self._going = self._loop.create_task(self._go())
         # Less than what asyncio.timeout costs, several times for each reaction.
-        timer = loop.call_later(CALL_SECONDS, _settle, answer, TimeoutError("no answer in time"))
+        timer = self._loop.call_later(CALL_SECONDS, _settle, answer, TimeoutError("no answer in time"))
         try:
             return await answer
         finally:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from deploy.redis_server import RedisServer
 from services.kit.bell import Bells
@@ -225,6 +228,47 @@ async def test_while_redis_is_down_a_listener_is_refused_and_once_it_is_back_no_
     private.start()
     async with listening(breakable):
         pass
+
+
+async def test_whoever_comes_after_a_silence_is_heard_like_anybody(bells: Bells, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.bell._POLL_SECONDS", 0.05)
+    with capture_logs() as logs:
+        async with listening(bells) as first:
+            before = await _pings(redis)
+            await eventually(lambda: _pinged(redis, before + 3))
+            for n in range(1, 20):
+                async with listening(bells, f"game:{{match-{n}}}:bell") as late:
+                    await redis.spublish(f"game:{{match-{n}}}:bell", ring(n))
+                    assert await late.next() == f"{n - 1}-0"
+            await redis.spublish(CHANNEL, ring(1))
+            assert await first.next() == "0-0"
+    assert not logs
+
+
+async def _pings(redis: Redis) -> int:
+    stats: Any = await redis.info("commandstats")
+    return int(stats.get("cmdstat_ping", {}).get("calls", 0))
+
+
+async def _pinged(redis: Redis, count: int) -> bool:
+    return await _pings(redis) >= count
+
+
+@pytest.mark.scenario(13)
+async def test_a_connection_gone_silent_gives_doubt(breakable: Bells, private: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.bell._POLL_SECONDS", 0.1)
+    async with listening(breakable) as ear:
+        assert private.child.pid
+        os.kill(private.child.pid, signal.SIGSTOP)
+        with capture_logs() as logs:
+            await eventually(lambda: any(line["event"] == "bells_lost" for line in logs))
+        os.kill(private.child.pid, signal.SIGCONT)
+        assert await ear.next() is None
+        async with Redis.from_url(private.url) as redis:
+            await redis.spublish(CHANNEL, ring(1))
+        while (heard := await ear.next()) is None:
+            pass
+        assert heard == "0-0"
 
 
 async def test_a_bell_that_nobody_can_read_gives_doubt_and_the_rest_is_heard(bells: Bells, redis: Redis) -> None:
