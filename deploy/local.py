@@ -242,11 +242,9 @@ class Local:
             if time.monotonic() > deadline:
                 log = tail(self.children[_numbered("gateway", 1, self.ports)].log)
                 raise LocalError(f"Not ready within {READY_SECONDS:.0f} s, /readyz answers {status} {answer}. The gateway's log:\n{log}")
-            with contextlib.suppress(OSError, http.client.HTTPException):  # not listening yet
-                for port in self.ports:
-                    status, answer = self._get(port, "/readyz")
-                    if status != 200:
-                        break
+            with contextlib.suppress(OSError, http.client.HTTPException):  # one of them is not listening yet
+                answers = [self._get(port, "/readyz") for port in self.ports]
+                status, answer = next((each for each in answers if each[0] != 200), answers[0])
 
     def _get(self, port: int, path: str) -> tuple[int, str]:
         with contextlib.closing(http.client.HTTPConnection(self._own_host, port, timeout=5)) as connection:
