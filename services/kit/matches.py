@@ -269,8 +269,10 @@ class Matches:
             # Clocks have run until that moment: what came after may yet turn out to be an outage.
             if dues[seat] > moment.now or seat == _PENDING:
                 return dues[seat]
+            late = (session.now - dues[seat]) / 1000
             if seat == _NO_SEAT:
-                await self._end_window(session)
+                if await self._end_window(session):
+                    metrics.DEADLINE_LATENESS.observe(late)
                 continue
             by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
             view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
@@ -278,7 +280,7 @@ class Matches:
             if self.is_reaction(move):
                 await self._bot_reacts(match_id, seat, move)
             elif await self._play(session, seat, move, by) and by == By.CLOCK:
-                metrics.DEADLINE_LATENESS.observe((session.now - dues[seat]) / 1000)
+                metrics.DEADLINE_LATENESS.observe(late)
 
     # How a change is made.
 
@@ -390,11 +392,11 @@ class Matches:
         """Commits what a round's reactions have led to; or nothing, if another replica has, or one more reaction came first."""
         return bool(await self._commit(session, session.state, self._messages.entries(events, len(session.table.seats))))
 
-    async def _end_window(self, session: Session) -> None:
+    async def _end_window(self, session: Session) -> Sequence[Placed] | None:
         """Commits what the end of the present window gives; or nothing, if a commit or a reaction came first."""
         assert self._game.real_time
         step = self._game.real_time.on_timeout(session.state, Chance(session.meta.seed))
-        await self._commit(session, step.state, self._messages.entries(step.events, len(session.table.seats)), self._window_ended)
+        return await self._commit(session, step.state, self._messages.entries(step.events, len(session.table.seats)), self._window_ended)
 
     def _run_through(self, state: Value, entries: list[Entry], seats: int, chance: Chance) -> tuple[Value, list[Entry]]:
         """Where windows of no length follow, what is after them, each with the entries that its end gives."""
