@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import msgspec
@@ -23,6 +24,7 @@ ROUTED = frozenset({"watch", "unwatch", "move"})
 _REQUEST_ID = re.compile(r"[\x20-\x7e]{1,128}")
 _REQUEST_ID_TAG = 0x0A
 _NONCE_LENGTH = 64
+_MESSAGE_BYTES = 131_072
 
 Message: TypeAlias = live_pb2.Result | live_pb2.Problem | live_pb2.Ping | live_pb2.Pong | live_pb2.Draining
 
@@ -173,6 +175,17 @@ class Frame:
             if message.HasField("problem"):
                 return message.problem.match_id
         return ""
+
+
+def messages(frames: list[Frame]) -> Iterator[list[Frame]]:
+    """Yields frames by the messages that they are sent in: many a client takes none of more than a mebibyte."""
+    start = size = 0
+    for n, frame in enumerate(frames):
+        size += len(frame.wire)
+        if size > _MESSAGE_BYTES and n > start:
+            yield frames[start:n]
+            start, size = n, len(frame.wire)
+    yield frames[start:] if start else frames
 
 
 def text(frames: list[Frame]) -> bytes:

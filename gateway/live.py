@@ -378,21 +378,22 @@ class Socket:
         self._unanswered_bytes -= size
 
     def flush(self) -> None:
-        """Sends what there is as one message."""
+        """Sends what there is, as one message unless that would be a large one."""
         if not self._out or self.ended.is_set():
             return
         out, self._out = self._out, []
-        try:
-            data = frames.text(out) if self._json else frames.binary(out)
-        except Exception as fault:  # what a service sent is no ServerFrame
-            _log.error("frame cannot be written", exc_info=fault)
-            self.end(1011, "something went wrong here")
-            return
-        waiting = self._link.waiting()
-        if waiting and waiting + len(data) > self._limits.waiting_bytes:
-            self._cut()
-            return
-        self._written += self._link.write(data, text=self._json)
+        for together in frames.messages(out):
+            try:
+                data = frames.text(together) if self._json else frames.binary(together)
+            except Exception as fault:  # what a service sent is no ServerFrame
+                _log.error("frame cannot be written", exc_info=fault)
+                self.end(1011, "something went wrong here")
+                return
+            waiting = self._link.waiting()
+            if waiting and waiting + len(data) > self._limits.waiting_bytes:
+                self._cut()
+                return
+            self._written += self._link.write(data, text=self._json)
 
     def _cut(self) -> None:
         metrics.SLOW_READERS.inc()

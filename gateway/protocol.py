@@ -32,6 +32,8 @@ HEAD_SECONDS = 20.0
 SOCKET_PATH = "/v1/live"
 # A client's message has at most so many bytes.
 MESSAGE_BYTES = 65_536
+# A message comes in so many fragments at most.
+FRAGMENTS = 256
 # So long may the other side take to close, or what is sent first to go out; then the connection is cut.
 CLOSE_SECONDS = 2.0
 # A handshake's head is read again by the library, which takes less than we do.
@@ -191,6 +193,13 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().data_received(data)
         if not self.handshake_initiated:
             self.transport.close()
+
+    def handle_cont(self, event: Any) -> None:
+        """Takes a fragment; so many of them make no message that anybody sends."""
+        if len(self.frames) >= FRAGMENTS:
+            self.end(1009, "too many fragments")
+            return
+        super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
         """Hands over a message."""

@@ -108,6 +108,10 @@ class _Request:
         self.fresh = False
 
 
+def _watches(request: _Request, match_id: str) -> bool:
+    return request.asked.kind == "watch" and request.asked.match_id == match_id
+
+
 class Attachment:
     """A socket at a replica, or on its way to one.
 
@@ -228,7 +232,11 @@ class Attachment:
                 if self.watches.get(asked.match_id) == request.before:
                     self.watches[asked.match_id] = request.after
             elif request.fresh:
-                self.watches.pop(asked.match_id, None)
+                later = [each for same in self._requests.values() for each in same if _watches(each, asked.match_id)]
+                if later:
+                    later[0].fresh = True  # Now it depends on that one.
+                else:
+                    self.watches.pop(asked.match_id, None)
         if request.timed:
             _total.observe(time.monotonic() - request.received)
         self.socket.answered(len(asked.wire))

@@ -154,8 +154,8 @@ class Bells:
                     async with asyncio.timeout(CALL_SECONDS):
                         await getattr(self._pubsub, command)(channel)
                     return
-                except (RedisError, OSError) as fault:
-                    # redis-py has connected anew meanwhile, or `run` will.
+                except (RedisError, OSError, RuntimeError) as fault:
+                    # redis-py has connected anew meanwhile, or `run` will; RuntimeError is uvloop's word for a connection that is closed.
                     self._confirmed.clear()
                     log.warning("bells_lost", error=str(fault))
 

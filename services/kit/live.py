@@ -24,7 +24,7 @@ from gloaming.relay.v1 import relay_pb2
 from services.kit import metrics, requests
 from services.kit.cursor import Cursor
 from services.kit.errors import Error, Throttled, Unauthenticated, Unavailable, Unreadable
-from services.kit.feeds import Telling
+from services.kit.feeds import Telling, ViewerOf
 from services.kit.game import Game, Value
 from services.kit.identity import Caller, Identity
 from services.kit.line import Line, pauses
@@ -285,12 +285,15 @@ class Connection:
         self._send = send
         self._caller = caller
         self._checked = time.monotonic() if caller else 0.0
+        self._next_look: asyncio.TimerHandle | None = None
         self._held: list[Sent] = []
         self._checking: asyncio.Task[None] | None = None
         self._inbox: deque[live_pb2.ClientFrame | str] = deque()
         self._working: asyncio.Task[None] | None = None
-        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._watching: dict[str, _Following] = {}
         self._closed = False
+        if caller:
+            self._look_later(caller)
 
     def authenticate(self, token: str) -> None:
         """Goes by a token from now on."""
@@ -301,15 +304,13 @@ class Connection:
         try:
             frame = live_pb2.ClientFrame.FromString(body)
         except DecodeError:
-            self._refuse("", "", Unreadable("", "not a gloaming.live.v1.ClientFrame"))
+            self.refuse("", "", Unreadable("", "not a gloaming.live.v1.ClientFrame"))
             return None
-        if self._caller and time.monotonic() - self._checked > _TRUSTED_SECONDS:
-            self._look()
         kind = frame.WhichOneof("kind")
         if kind == "ping":
             self._send(Sent(_frame(pong=live_pb2.Pong(nonce=frame.ping.nonce[:64]))))
-        elif kind == "move" and self._real_time and self._caller and self._working is None:
-            self._react(frame, self._caller)
+        elif kind == "move" and self._real_time and self._working is None and self._is_trusted() and self._react(frame):
+            pass  # on a way without a task of its own
         elif kind != "pong":
             self._put(frame)
         return frame
@@ -332,7 +333,9 @@ class Connection:
         """Ends all that goes on for it."""
         self._closed = True
         self._inbox.clear()
-        for task in (self._working, self._checking, *self._watching.values()):
+        if self._next_look:
+            self._next_look.cancel()
+        for task in (self._working, self._checking, *(following.task for following in self._watching.values())):
             if task is not None:
                 task.cancel()
 
@@ -340,11 +343,28 @@ class Connection:
 
     def _tell(self, sent: Sent) -> None:
         """Sends what only this player may see, or holds it back until its token has been looked at."""
-        if not self._held and time.monotonic() - self._checked <= _TRUSTED_SECONDS:
+        if not self._held and self._is_trusted():
             self._send(sent)
         else:
             self._held.append(sent)
             self._look()
+
+    def _is_trusted(self) -> bool:
+        """Whether the token has been looked at of late, and has not run out since."""
+        caller = self._caller
+        return caller is not None and time.monotonic() - self._checked <= _TRUSTED_SECONDS and time.time() < caller.expires
+
+    def _look_later(self, caller: Caller) -> None:
+        """Has the token looked at by itself, and at the latest when it runs out, lest a silent connection outlive it."""
+        if self._next_look:
+            self._next_look.cancel()
+        wait = min(_LOOK_SECONDS, max(0.0, caller.expires - time.time()) + 0.01)
+        self._next_look = asyncio.get_running_loop().call_later(wait, self._look_now)
+
+    def _look_now(self) -> None:
+        self._look()
+        if self._caller:
+            self._next_look = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look_now)
 
     def _look(self) -> None:
         if self._checking is None and not self._closed:
@@ -360,14 +380,18 @@ class Connection:
                     break
                 except Unavailable:
                     await asyncio.sleep(_AGAIN_SECONDS)
-            self._checked = time.monotonic()
-            held, self._held = self._held, []
-            for sent in held:
-                self._send(sent)
+            self._is_good()
         except Unauthenticated as fault:
             self._end(fault)
         finally:
             self._checking = None
+
+    def _is_good(self) -> None:
+        """Notes that the token has just been looked at."""
+        self._checked = time.monotonic()
+        held, self._held = self._held, []
+        for sent in held:
+            self._send(sent)
 
     def _end(self, fault: Unauthenticated) -> None:
         self._held.clear()
@@ -392,9 +416,9 @@ class Connection:
                     except Unauthenticated as fault:
                         self._end(fault)
                     except Exception as fault:
-                        self._refuse("", "", fault)
+                        self.refuse("", "", fault)
                 elif self._caller:
-                    await self._do(asked, self._caller)
+                    await self._do(asked)
         finally:
             self._working = None
 
@@ -403,11 +427,26 @@ class Connection:
         caller = await self._live.identity.caller(f"Bearer {token}")
         if self._caller and caller.player != self._caller.player:
             raise Unauthenticated("TOKEN_INVALID", "the token is of another player")
-        self._caller, self._checked = caller, time.monotonic()
+        self._caller = caller
+        self._is_good()
+        self._look_later(caller)
 
-    async def _do(self, asked: live_pb2.ClientFrame, caller: Caller) -> None:
+    async def _do(self, asked: live_pb2.ClientFrame) -> None:
         kind = asked.WhichOneof("kind")
         match_id = getattr(getattr(asked, kind), "match_id", "") if kind else ""
+        caller = self._caller
+        assert caller
+        try:
+            if kind != "authenticate" and not self._is_trusted():
+                await self._live.identity.recheck(caller)
+                self._is_good()
+        except Unauthenticated as fault:
+            self.refuse(asked.request_id, match_id, fault)
+            self._end(fault)
+            return
+        except Exception as fault:
+            self.refuse(asked.request_id, match_id, fault)
+            return
         try:
             request_id = _request_id(asked)
             match kind:
@@ -415,19 +454,20 @@ class Connection:
                     self._watch(asked.watch, request_id, caller)
                     return
                 case "unwatch":
-                    if task := self._watching.pop(match_id, None):
-                        task.cancel()
+                    self._unwatch(match_id)
                     version = 0
                 case "move":
+                    if self._real_time and self._react(asked):
+                        return
                     version = await self._submit(asked.move, request_id, caller)
                 case "authenticate":
                     await self._go_by(asked.authenticate.access_token)
                     version = 0
                 case _:
                     raise Unreadable("", "one of watch, unwatch, move, authenticate, ping and pong must be set")
-            self._answer(request_id, match_id, version)
+            self.answer(request_id, match_id, version)
         except Exception as fault:
-            self._refuse(asked.request_id, match_id, fault)
+            self.refuse(asked.request_id, match_id, fault)
 
     async def _submit(self, asked: live_pb2.Move, request_id: str, caller: Caller) -> int:
         move = self._live.move_message(asked.move)
@@ -437,14 +477,14 @@ class Connection:
         answer: Any = await self._matches.submit(request, caller)
         return int(answer.version)
 
-    def _react(self, frame: live_pb2.ClientFrame, caller: Caller) -> None:
-        """Has a reaction ordered, on a way without a task of its own; any other move is done in its turn."""
-        asked = frame.move
+    def _react(self, frame: live_pb2.ClientFrame) -> bool:
+        """Has a reaction ordered, and answers when it is; False for any other move."""
+        asked, caller = frame.move, self._caller
+        assert caller
         try:
             move, body = self._live.read_move(asked.move)
             if not self._matches.is_reaction(move):
-                self._put(frame)
-                return
+                return False
             decided = self._matches.react(
                 asked.match_id,
                 caller,
@@ -455,24 +495,27 @@ class Connection:
                 round_trip_ms=self.round_trip_ms,
             )
         except Exception as fault:
-            self._refuse(frame.request_id, asked.match_id, fault)
-            return
+            self.refuse(frame.request_id, asked.match_id, fault)
+            return True
         decided.add_done_callback(partial(self._decided, frame.request_id, asked.match_id))
+        return True
 
     def _decided(self, request_id: str, match_id: str, decided: asyncio.Future[int]) -> None:
         if decided.cancelled() or self._closed:
             return
         fault = decided.exception()
         if fault is None:
-            self._answer(request_id, match_id, decided.result())
+            self.answer(request_id, match_id, decided.result())
         else:
-            self._refuse(request_id, match_id, fault)
+            self.refuse(request_id, match_id, fault)
 
-    def _answer(self, request_id: str, match_id: str, version: int) -> None:
+    def answer(self, request_id: str, match_id: str, version: int) -> None:
+        """Tells that a request was done."""
         result = live_pb2.Result(request_id=request_id, match_id=match_id, version=version)
         self._send(Sent(_frame(result=result), request_id=request_id))
 
-    def _refuse(self, request_id: str, match_id: str, fault: BaseException) -> None:
+    def refuse(self, request_id: str, match_id: str, fault: BaseException) -> None:
+        """Tells why a request was not done."""
         if not isinstance(fault, Error):
             log.error("call_failed", method="live", exc_info=fault)
         self._send(Sent(problem_frame(fault, request_id, match_id), request_id=request_id))
@@ -482,67 +525,95 @@ class Connection:
     def _watch(self, asked: live_pb2.Watch, request_id: str, caller: Caller) -> None:
         after = Cursor.parse(asked.after, "watch.after") if asked.after else None
         match_id = asked.match_id
-        if before := self._watching.pop(match_id, None):
-            before.cancel()
+        self._unwatch(match_id)
         if len(self._watching) >= _WATCHED_AT_MOST:
             raise Throttled("TOO_MANY_WATCHES", f"a connection watches at most {_WATCHED_AT_MOST} matches")
-        task = asyncio.create_task(self._follow(match_id, after, request_id, caller))
-        self._watching[match_id] = task
-        task.add_done_callback(partial(self._followed, match_id))
+        following = self._watching[match_id] = _Following(self, match_id, after, request_id)
+        following.task = asyncio.create_task(self._follow(following, self._matches.viewer_of(caller)))
 
-    def _followed(self, match_id: str, task: asyncio.Task[None]) -> None:
-        if self._watching.get(match_id) is task:
-            del self._watching[match_id]
+    def _unwatch(self, match_id: str) -> None:
+        """Tells no more of a match; a request to watch it that has no answer yet gets one, since it was done as far as it could be."""
+        if following := self._watching.pop(match_id, None):
+            self._held = [sent for sent in self._held if sent.match_id != match_id]
+            following.drop()
 
-    async def _follow(self, match_id: str, after: Cursor | None, request_id: str, caller: Caller) -> None:
-        """Tells of a match until it is over; the request that began it is answered as soon as it may be watched."""
-        following = _Following(self, after)
-        seen_by = self._matches.viewer_of(caller)
-        answered = False
+    async def _follow(self, following: _Following, seen_by: ViewerOf) -> None:
+        """Tells of a match until it is over."""
+        match_id = following.match_id
 
         def viewer_of(session: Session) -> int | None:
-            nonlocal answered
             viewer = seen_by(session)
-            if not answered:
-                answered = True
-                self._answer(request_id, match_id, session.version)
+            following.answer(session.version)
             return viewer
 
-        while True:
-            try:
-                await self._matches.feeds.watch(match_id, following.after, viewer_of, following)
-                self._tell(Sent(b"", match_id, ended=True))
-                return
-            except Unavailable as fault:
-                if fault.reason == "DRAINING":
-                    return  # so does the stream
-                if not answered:
-                    self._refuse(request_id, match_id, fault)
-                    return
-                await asyncio.sleep(random.uniform(0.5, 1.0) * _AGAIN_SECONDS)
-            except Exception as fault:
-                # Of a match that could be watched: it is gone, or was closed to those who only look on.
-                self._refuse("" if answered else request_id, match_id, fault)
-                if answered:
+        try:
+            while True:
+                try:
+                    await self._matches.feeds.watch(match_id, following.after, viewer_of, following)
                     self._tell(Sent(b"", match_id, ended=True))
-                return
+                    return
+                except Unavailable as fault:
+                    if fault.reason == "DRAINING":
+                        return  # so does the stream
+                    if not following.is_answered:
+                        following.refuse(fault)
+                        return
+                    await asyncio.sleep(random.uniform(0.5, 1.0) * _AGAIN_SECONDS)
+        except Exception as fault:
+            # It may not be watched; or might be, and is gone by now.
+            if following.is_answered:
+                self._tell(Sent(b"", match_id, ended=True))
+            following.refuse(fault)
+        finally:
+            if self._watching.get(match_id) is following:
+                del self._watching[match_id]
 
 
 class _Following:
-    """What a feed tells a connection of one match (`feeds.Watcher`), and up to where."""
+    """A match that a connection watches: what a feed tells of it (`feeds.Watcher`), and up to where.
 
-    def __init__(self, connection: Connection, after: Cursor | None) -> None:
+    Attributes:
+        task: what follows the match.
+        is_answered: whether the request that began it has its answer.
+    """
+
+    def __init__(self, connection: Connection, match_id: str, after: Cursor | None, request_id: str) -> None:
+        self.match_id = match_id
         self.after = after
         self.room = connection.room
+        self.task: asyncio.Task[None] | None = None
+        self.is_answered = False
         self._connection = connection
+        self._request_id = request_id
+        self._dropped = False
 
     def events(self, telling: Telling, viewer: int | None) -> None:
-        self._connection.events(telling, viewer)
-        self.after = telling.placed[-1].cursor
+        if not self._dropped:
+            self._connection.events(telling, viewer)
+            self.after = telling.placed[-1].cursor
 
     def snapshot(self, session: Session, viewer: int | None) -> None:
-        self._connection.snapshot(session, viewer)
-        self.after = session.cursor
+        if not self._dropped:
+            self._connection.snapshot(session, viewer)
+            self.after = session.cursor
+
+    def answer(self, version: int) -> None:
+        """Answers the request, unless it has been."""
+        if not self.is_answered:
+            self.is_answered = True
+            self._connection.answer(self._request_id, self.match_id, version)
+
+    def refuse(self, fault: BaseException) -> None:
+        """Answers the request by a fault; or tells of the fault alone, if it has its answer."""
+        request_id, self.is_answered = "" if self.is_answered else self._request_id, True
+        self._connection.refuse(request_id, self.match_id, fault)
+
+    def drop(self) -> None:
+        """Nothing more is to be told."""
+        self._dropped = True
+        self.answer(0)
+        if self.task:
+            self.task.cancel()
 
 
 def _request_id(frame: live_pb2.ClientFrame) -> str:

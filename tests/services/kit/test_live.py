@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import secrets
 from collections import defaultdict
@@ -365,6 +366,81 @@ async def test_a_socket_may_watch_a_bounded_number_of_matches(there: Table) -> N
         await gateway.next(1, "result")
         await gateway.ask(1, "again", watch=live_pb2.Watch(match_id=match_ids[-1]))
         assert isinstance(await gateway.next(1, "result", "problem"), live_pb2.Result)
+
+
+async def test_a_watch_overtaken_by_another_or_ended_at_once_is_answered_all_the_same(there: Table) -> None:
+    match_id = await there.create(options=calm(there.game))
+    async with relayed(there) as gateway:
+        await gateway.up(1, token=there.keys.token("eve"))
+        asked = [f"{n}" for n in range(12)]
+        frames = [
+            live_pb2.ClientFrame(request_id=request_id, unwatch=live_pb2.Unwatch(match_id=match_id))
+            if int(request_id) % 3 == 2
+            else live_pb2.ClientFrame(request_id=request_id, watch=live_pb2.Watch(match_id=match_id))
+            for request_id in asked
+        ]
+        ups = [relay_pb2.Up(attachment=1, frame=frame.SerializeToString()) for frame in frames]
+        await gateway.stream.write(relay_pb2.RelayRequest(messages=ups))
+        answered = [(await gateway.next(1, "result", "problem")).request_id for _ in asked]
+        assert sorted(answered, key=int) == asked
+        # The last one ended it: nothing more is told.
+        seat = (await there.player("eve").get(match_id)).to_move[0]
+        player = there.player(there.names[seat])
+        gateway.came.clear()
+        await player.submit(match_id, (await player.moves(match_id))[0])
+        await gateway.ask(1, "again", watch=live_pb2.Watch(match_id=match_id))
+        await gateway.next(1, "snapshot")
+        assert not [message for message in gateway.came[1] if message.HasField("event")]
+
+
+@pytest.mark.rule("NK-19")
+async def test_what_a_line_is_owed_does_not_depend_on_what_was_asked_just_before(knights: Table) -> None:
+    options = nk.Options(countdown_ms=0, own_card_delay_ms=0, action_ms=30_000, ordering="COMPENSATED", max_compensation_ms=100)
+    names = ("ann", "bob", "cat")
+    match_id = await knights.create(*names, options=options)
+    touch = nk.Move(react=nk.React(round=1, action="TOUCH"))
+    moving = live_pb2.Move(match_id=match_id, move=touch.SerializeToString())
+    before: tuple[dict[str, Any], ...] = (
+        {},
+        {"watch": live_pb2.Watch(match_id=match_id)},
+        {"unwatch": live_pb2.Unwatch(match_id=match_id)},
+    )
+    async with relayed(knights) as gateway:
+        for n, name in enumerate(names):
+            ups = [relay_pb2.Up(attachment=n, token=knights.keys.token(name)), relay_pb2.Up(attachment=n, round_trip_ms=60)]
+            frames = [live_pb2.ClientFrame(request_id="before", **before[n])] if before[n] else []
+            frames.append(live_pb2.ClientFrame(request_id="moving", move=moving))
+            ups += [relay_pb2.Up(attachment=n, frame=frame.SerializeToString()) for frame in frames]
+            await gateway.stream.write(relay_pb2.RelayRequest(messages=ups))
+            while (await gateway.next(n, "result")).request_id != "moving":
+                pass
+    reacted = [event.event.reacted for event in await all_events(knights.player("eve"), match_id) if event.event.HasField("reacted")]
+    assert sorted(each.seat for each in reacted) == [0, 1, 2]
+    assert {each.evidence.round_trip_ms for each in reacted} == {60}
+
+
+async def test_nothing_is_played_on_a_token_that_has_run_out_and_a_silent_stream_ends_with_it(knights: Table) -> None:
+    match_id = await knights.create("ann", "bob", "cat", options=SLOW)
+    await eventually(lambda: _in_action(knights, match_id))
+    path = "/gloaming.night_knight.v1.NightKnightService/Play"
+    async with (
+        stream(knights.addresses[0], path, knights.keys.token("ann", seconds=2)) as silent,
+        stream(knights.addresses[0], path, knights.keys.token("bob", seconds=2)) as late,
+    ):
+        with pytest.raises(Refused) as refused:
+            await _read_on(silent)
+        assert refused.value.code == grpc.StatusCode.UNAUTHENTICATED
+        with contextlib.suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):  # it has ended, too
+            touch = nk.PlayMove(match_id=match_id, move=nk.Move(react=nk.React(round=1, action="TOUCH")))
+            await late.write(nk.PlayRequest(request_id="late", move=touch))
+        with pytest.raises(Refused):
+            await _read_on(late)
+    assert not (await knights.player("eve").get(match_id)).view.reactions
+
+
+async def _read_on(stream: Stream) -> None:
+    while True:
+        await stream.read(nk.PlayResponse)
 
 
 async def test_a_replica_that_stops_sends_its_streams_elsewhere(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
