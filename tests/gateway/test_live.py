@@ -28,7 +28,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.typing import Subprotocol
 
-from gateway import transcoding
+from gateway import frames, transcoding
 from gateway.live import Limits
 from gloaming.live.v1 import live_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
@@ -350,6 +350,25 @@ async def test_a_message_that_is_too_large_closes_1009(served: Stand, keys: Keys
         with contextlib.suppress(ConnectionClosed):
             await ann.connection.send(part if fragments == 1 else [part] * fragments)
         assert (await ann.closed())[0] == 1009
+
+
+async def test_a_message_in_too_many_fragments_closes_1009(served: Stand, keys: Keys) -> None:
+    async with live(served.live_url, keys.token("ann"), JSON) as ann:
+        await ann.connection.send([*[" "] * 200, '{"requestId": "a", "ping": {}}'])
+        assert (await ann.next("pong")).nonce == ""
+        with contextlib.suppress(ConnectionClosed):
+            await ann.connection.send([""] * 1000)
+        assert (await ann.closed())[0] == 1009
+
+
+def test_what_waits_for_a_socket_is_sent_in_messages_that_any_client_takes() -> None:
+    small, large = frames.Frame(b"s" * 1000), frames.Frame(b"l" * 100_000)
+    assert [len(together) for together in frames.messages([small] * 5)] == [5]
+    assert [len(together) for together in frames.messages([large, large, small, large, small])] == [1, 2, 2]
+    waiting = [small] * 1000
+    split = list(frames.messages(waiting))
+    assert [frame for together in split for frame in together] == waiting
+    assert max(len(frames.binary(together)) for together in split) <= 131_072
 
 
 @pytest.mark.parametrize(
