@@ -34,10 +34,11 @@ async def test_random_bodies_get_a_typed_refusal_and_change_nothing(everything: 
             paths = ("/v1/players/me", "/v1/players/me/matches", f"/v1/matches/{match['id']}/events", f"/v1/matches/{match['id']}/moves")
             return [(await http.get(path)).json() for path in paths]
 
-        async def bot_has_moved() -> bool:
-            return bool((await http.get(f"/v1/matches/{match['id']}")).json()["version"] == 2)
+        async def is_bot_done() -> bool:
+            # It keeps its hand, or takes a mulligan first: a move more.
+            return bool((await http.get(f"/v1/matches/{match['id']}")).json()["toMove"] == [0])
 
-        await eventually(bot_has_moved)
+        await eventually(is_bot_done)
         before = await state()
         sent = await asyncio.to_thread(_send, everything.url, session["accessToken"], match["id"])
         assert sent >= BODIES
