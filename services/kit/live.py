@@ -300,7 +300,9 @@ class Connection:
         self._put(token)
 
     def receive(self, body: bytes) -> live_pb2.ClientFrame | None:
-        """Takes a ClientFrame, and returns it; what comes of it is sent. None for what is none."""
+        """Takes a ClientFrame, and returns it; what comes of it is sent. None for what is none, or comes after the end."""
+        if self._closed:
+            return None
         try:
             frame = live_pb2.ClientFrame.FromString(body)
         except DecodeError:

@@ -351,6 +351,13 @@ async def test_a_socket_whose_token_is_revoked_is_closed_and_the_others_are_not(
             return any(down.close == 1008 and list(down.attachments) == [0] for down in gateway.downs)
 
         await eventually(ended)
+        # From then on it is as if nothing came from it.
+        gateway.came.clear()
+        await gateway.ask(0, "too late", watch=live_pb2.Watch(match_id=match_id))
+        await gateway.up(0, frame=live_pb2.ClientFrame(ping=live_pb2.Ping(nonce="?")).SerializeToString())
+        await gateway.up(1, frame=live_pb2.ClientFrame(ping=live_pb2.Ping(nonce="!")).SerializeToString())
+        assert (await gateway.next(1, "pong")).nonce == "!"
+        assert not gateway.came[0]
 
 
 async def test_a_socket_may_watch_a_bounded_number_of_matches(there: Table) -> None:
