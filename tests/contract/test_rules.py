@@ -14,6 +14,7 @@ from services.kit.chance import Chance
 from services.kit.errors import Unreadable
 from services.kit.game import Game, Value
 from tests import simulator
+from tests.harness import IN_REAL_TIME
 from tests.simulator import Turn, move_bytes, random_match, seed, tables, viewers
 
 T = TypeVar("T")
@@ -217,10 +218,12 @@ def test_all_01_where_a_match_ends_early_nobody_is_to_move_and_nobody_may(game: 
             assert msgspec.msgpack.decode(stored(ended), type=game.rules.State) == ended
 
 
+def test_the_game_and_its_proto_say_the_same_of_real_time(game: Game) -> None:
+    assert bool(game.real_time) == game.info.real_time
+
+
+@pytest.mark.parametrize("game", IN_REAL_TIME, ids=lambda game: game.id)
 def test_windows_of_time_have_numbers_that_go_up_and_one_is_open_until_the_end(game: Game) -> None:
-    assert bool(game.real_time) == game.info.real_time, "the record in game.py and the proto say the same"
-    if not game.real_time:
-        pytest.skip("a game in turns")
     for _, turns in matches(game):
         for turn in turns:
             window = simulator.window(game, turn.state)

@@ -39,7 +39,7 @@ from services.kit.sessions import Listed, Meta, Round, Seat, Sessions
 from services.kit.sessions import Table as Seats
 from services.kit.storage import Script, Storage
 from tests import simulator
-from tests.harness import Keys, Table, calm, eventually, new_match_id, paced, play_out, quick, table
+from tests.harness import IN_REAL_TIME, Keys, Table, calm, eventually, new_match_id, paced, play_out, quick, table
 from tests.simulator import hidden, seed, seen, tables, view_bytes, viewers
 from tests.wire import Answer, Wire, take
 
@@ -102,10 +102,9 @@ def test_what_is_seen_of_a_move_does_not_depend_on_what_a_viewer_may_not_know(ga
     assert twins > POSITIONS
 
 
+@pytest.mark.parametrize("game", IN_REAL_TIME, ids=lambda game: game.id)
 def test_what_is_seen_of_the_end_of_a_window_does_not_depend_on_what_a_viewer_may_not_know(game: Game) -> None:
     """Whoever sees the same before and after was told the same in between."""
-    if not game.real_time:
-        pytest.skip("a game in turns")
     twins = 0
     for _, seats, state, rng in positions(game):
         if simulator.window(game, state) is None:
