@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import random
 import signal
@@ -48,15 +47,37 @@ def is_free(port: int, host: str = LOCALHOST) -> bool:
     return True
 
 
-# Each process takes ports in a row, from one drawn at random: none twice, though nobody listens on the first yet, and two processes rarely
-# come across each other.
-_START = random.randrange(len(_PORTS))
-_next_ports: Iterator[int] = itertools.cycle([*_PORTS[_START:], *_PORTS[:_START]])
+# Ports are handed out by blocks, each held by one process for as long as it lives: its mark is a UDP socket bound to the block's first number,
+# which is in the way of no TCP listener and goes with the process, however that ends. So two processes never choose the same port in the
+# time between choosing and listening.
+_BLOCK = 50
+_marks: list[socket.socket] = []
+
+
+def _own_ports() -> Iterator[int]:
+    blocks = [_PORTS[start : start + _BLOCK] for start in range(0, len(_PORTS), _BLOCK)]
+    random.shuffle(blocks)
+    for block in blocks:
+        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            mark.bind((LOCALHOST, block.start))
+        except OSError:
+            mark.close()
+            continue
+        _marks.append(mark)
+        yield from block
+
+
+_ports = _own_ports()
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
-    for port in itertools.islice(_next_ports, len(_PORTS)):
+    """A port of this machine that nothing listens on, given to no other caller of this function while this process lives.
+
+    Raises:
+        RuntimeError: when all are taken.
+    """
+    for port in _ports:
         if is_free(port):
             return port
     raise RuntimeError(f"no free port from {_PORTS.start} to {_PORTS.stop}")
