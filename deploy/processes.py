@@ -48,8 +48,8 @@ def is_free(port: int, host: str = LOCALHOST) -> bool:
 
 
 # Ports are handed out by blocks, each held by one process for as long as it lives: its mark is a UDP socket bound to the block's first
-# number, which is in the way of no TCP listener and goes with the process, however that ends. So two processes never choose the same port in
-# the time between choosing and listening.
+# number, which is in the way of no TCP listener and goes with the process, however that ends. So no two processes choose the same port
+# in the time between choosing and listening.
 _BLOCK = 50
 _marks: list[socket.socket] = []
 

@@ -21,6 +21,7 @@ from gateway.answers import Answers
 from gateway.catalogue import Catalogue
 from gateway.edge import Edge
 from gateway.health import Health
+from gateway.host import Host
 from gateway.live import PATH, Limits, Live
 from gateway.matches import Matches
 from gateway.operations import operations_of
@@ -57,10 +58,11 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
 
     answers = Answers(storage)
     identity = Identity.from_file(settings.jwks_file, storage)
-    host = HostToken(signer)
+    token = HostToken(signer)
+    host = Host(storage, services, token, index_seconds=kept)
     players = Players(storage, identity, signer, answers, access_seconds=settings.access_token_seconds, refresh_seconds=kept)
-    matches = Matches(storage, services, players, answers, host, index_seconds=kept, draining=draining)
-    relay = Relay(settings.services, lambda: host.authorization, patience)
+    matches = Matches(storage, services, players, answers, host, draining=draining)
+    relay = Relay(settings.services, lambda: token.authorization, patience)
     live = Live(relay, identity, draining, dataclasses.replace(limits, waiting_bytes=settings.socket_buffer))
     resources = (players, matches, Catalogue(), Health(storage, services, draining))
 

@@ -11,7 +11,6 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -22,23 +21,20 @@ from starlette.responses import Response
 from gateway import exchange, streams, transcoding
 from gateway.answers import Answers
 from gateway.exchange import JSON, Answer
+from gateway.host import Host, mint
 from gateway.metrics import RESUMED
 from gateway.operations import Says, each, operation, says
 from gateway.players import Players, matches_key
 from gateway.registry import GAMES, Game, descriptor_of, game_of
 from gateway.schemas import Schema, Schemas, name_of, one_of_games
 from gateway.streams import EventStream
-from gateway.tokens import HostToken
 from gateway.upstream import Services, Upstream
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.cursor import START, Cursor
 from services.kit.errors import NotFound, Unreadable
-from services.kit.problems import STATUS_BY_CODE
-from services.kit.storage import Script, Storage
+from services.kit.storage import Storage
 
-_INDEX = Script(Path(__file__).parent / "lua" / "index_match.lua")
-_MOST_MATCHES = 1000
 _ANSWER_SECONDS = 86_400
 PAGE, MOST_A_PAGE = 20, 50
 # A match is indexed before it is made: until so long after, not being there yet does not mean being gone.
@@ -84,7 +80,6 @@ class Matches:
     """The resource `matches`.
 
     Args:
-        index_seconds: how long a player's index of matches is kept without a new one.
         draining: set when this process is about to stop.
     """
 
@@ -94,9 +89,8 @@ class Matches:
         services: Services,
         players: Players,
         answers: Answers,
-        host: HostToken,
+        host: Host,
         *,
-        index_seconds: float,
         draining: asyncio.Event,
     ) -> None:
         self._storage = storage
@@ -104,7 +98,6 @@ class Matches:
         self._players = players
         self._answers = answers
         self._host = host
-        self._index_ms = int(index_seconds * 1000)
         self._draining = draining
 
     @operation(
@@ -135,7 +128,7 @@ class Matches:
             return await self._create(game, match_id, asked, caller.player, caller.name, authorization)
 
         return await self._answers.once(
-            request, key, scope=caller.player, asked=asked, mint=lambda: _mint(game), seconds=_ANSWER_SECONDS, run=run
+            request, key, scope=caller.player, asked=asked, mint=lambda: mint(game), seconds=_ANSWER_SECONDS, run=run
         )
 
     async def _create(self, game: Game, match_id: str, asked: Any, player: str, name: str, authorization: str) -> Response:
@@ -148,15 +141,8 @@ class Matches:
         for seat in create.seats:
             if seat.WhichOneof("occupant") == "player":
                 seat.player, seat.name = player, name or player
-        # Indexed first: a match that nobody could find again would be lost, while one that was never made drops out of the index.
-        await self._storage.run(_INDEX, [matches_key(player)], [match_id, _MOST_MATCHES, self._index_ms])
+        await self._host.make(game, create)
         upstream = self._services[game.id]
-        try:
-            await upstream.call("CreateMatch", self._host.authorization, create)
-        except grpc.aio.AioRpcError as refusal:
-            if STATUS_BY_CODE.get(refusal.code(), 500) < 500:
-                await self._storage.call(self._storage.redis.zrem(matches_key(player), match_id))
-            raise
         match = await upstream.call("GetMatch", authorization, upstream.request("GetMatch")(match_id=match_id))
         return Answer(match, 201, {"Location": f"/v1/matches/{match_id}"})
 
@@ -393,11 +379,6 @@ def _check_seats(game: Game, asked: Any) -> None:
             raise Unreadable(f"seats[{index}].player", f"must be {_ME}")
     if sum(seat.player == _ME for seat in asked.seats) != 1:
         raise Unreadable("seats", f"must have {_ME} in exactly one of them")
-
-
-def _mint(game: Game) -> str:
-    """Returns a new match id."""
-    return f"{game.id}-{base64.b32encode(secrets.token_bytes(13)).decode().lower()[:20]}"
 
 
 def _etag(match: Any) -> str:

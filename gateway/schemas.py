@@ -16,6 +16,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 
 from gateway.comments import comments
 from gateway.registry import GAMES, descriptor_of
+from gateway.transcoding import of_game
 
 Schema = dict[str, Any]
 
@@ -62,6 +63,9 @@ class Schemas:
             for field in descriptor.fields:
                 if field.message_type is not None:
                     self._admit(field.message_type)
+                if named := of_game(field):
+                    for game in GAMES.values():
+                        self._admit(descriptor_of(game.messages[named]))
 
     def ref(self, descriptor: Descriptor | EnumDescriptor) -> Schema:
         """Returns a reference to the schema of a message or an enum."""
@@ -121,6 +125,8 @@ class Schemas:
             return self.ref(field.enum_type)
         if field.message_type is not None:
             return self.object(field.message_type, omit) if omit else self.ref(field.message_type)
+        if named := of_game(field):
+            return self.each(named)
         return dict(_SCALARS[field.type])
 
 

@@ -4,7 +4,8 @@ The dialect is canonical proto3 JSON (https://protobuf.dev/programming-guides/js
 Coming in, only the canonical form is taken, as the published schemas say: names in lowerCamelCase, enums by name, 32-bit integers as
 numbers, no null.
 
-A field of bytes that is marked `of_game` holds a message of the game of the match whose id stands beside it: in JSON it is that message.
+A field of bytes that is marked `of_game` holds a message of the game whose id, or whose match's id, stands beside it: in JSON it is that
+message.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from gateway.registry import descriptor_of, game_of
+from gateway.registry import GAMES, Game, descriptor_of, game_of
 from gloaming.table.v1 import table_pb2
 from services.kit.errors import Unreadable
 
@@ -129,9 +130,23 @@ def _numbers(enum: EnumDescriptor) -> dict[str, int]:
 
 
 @functools.cache
-def _of_game(field: FieldDescriptor) -> str:
+def of_game(field: FieldDescriptor) -> str:
     """The name of the game's message that a field holds packed; empty for any other field."""
     return str(field.GetOptions().Extensions[cast(Any, table_pb2.of_game)]) if field.type == FieldDescriptor.TYPE_BYTES else ""
+
+
+def _game_beside(message: Any) -> Game:
+    """The game of a message's field that is marked `of_game`."""
+    return GAMES[message.game] if "game" in _fields(descriptor_of(message)) else game_of(message.match_id)
+
+
+def _game_named(descriptor: Descriptor, value: Mapping[str, Any], path: str) -> Game:
+    """The same of a message that is being read."""
+    if "game" not in _fields(descriptor):
+        return game_of(_string(value.get("matchId", ""), _join(path, "matchId")))
+    if (game := GAMES.get(_string(value.get("game", ""), _join(path, "game")))) is None:
+        raise Unreadable(_join(path, "game"), f"must be one of {', '.join(GAMES)}")
+    return game
 
 
 class _Shape(NamedTuple):
@@ -162,7 +177,7 @@ def _shape(descriptor: Descriptor) -> _Shape:
         else:
             fields[field.number] = (field.json_name, write)
             if not field.has_presence:
-                defaults[field.json_name] = {} if _of_game(field) else write(field.default_value, None)
+                defaults[field.json_name] = {} if of_game(field) else write(field.default_value, None)
     return _Shape(fields, defaults)
 
 
@@ -182,8 +197,8 @@ def _writer(field: FieldDescriptor) -> Callable[[Any, Any], Any]:
     if field.enum_type is not None:
         names = {value.number: value.name for value in field.enum_type.values}
         return lambda item, _: names.get(item, item)
-    if named := _of_game(field):
-        return lambda item, message: plain(game_of(message.match_id).messages[named].FromString(item))
+    if named := of_game(field):
+        return lambda item, message: plain(_game_beside(message).messages[named].FromString(item))
     if field.type == FieldDescriptor.TYPE_BYTES:
         return lambda item, _: base64.b64encode(item).decode()
     if field.cpp_type in (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64):
@@ -221,9 +236,8 @@ def _fill(message: Message, value: Any, path: str, omit: frozenset[str]) -> None
             child = getattr(message, field.name)
             child.SetInParent()
             _message(child, item, where, deeper)
-        elif named := _of_game(field):
-            match_id = _string(value.get("matchId", ""), f"{path}.matchId" if path else "matchId")
-            inner = game_of(match_id).messages[named]()
+        elif named := of_game(field):
+            inner = _game_named(descriptor, value, path).messages[named]()
             _fill(inner, item, where, deeper)
             setattr(message, field.name, inner.SerializeToString())
         else:

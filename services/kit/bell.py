@@ -1,7 +1,7 @@
-"""Bells: how a replica hears of commits, wherever they were made.
+"""Bells: how a process hears of what was stored, whichever process stored it.
 
-One connection for all, one subscription a match. A bell carries the new entries; it may be lost, so it is never the truth: whoever cannot
-be sure to have heard everything is told to read the stream.
+One connection for all, one subscription a channel. A bell may be lost, so it is never the truth: whoever cannot be sure to have heard
+everything is told to read what is stored.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Any, Protocol
 import structlog
 from redis.exceptions import RedisError
 
-from services.kit.cursor import Cursor
 from services.kit.errors import Unavailable
-from services.kit.sessions import Bell, place_of, read_bell
 from services.kit.storage import CALL_SECONDS, Storage
 
 _POLL_SECONDS = 5.0
@@ -26,23 +24,20 @@ log = structlog.get_logger(__name__)
 
 
 class Ear(Protocol):
-    """Who listens to a match's bell. It must not wait: it is called while bells are heard."""
+    """Who listens to a channel. It must not wait: it is called while bells are heard."""
 
-    def knows(self, place: Cursor) -> bool:
-        """Whether it has heard of what is at a place already."""
-
-    def ring(self, bell: Bell) -> None:
-        """Hears what was stored."""
+    def hear(self, message: bytes) -> None:
+        """Hears what was published."""
 
     def doubt(self) -> None:
-        """Is told that bells may have been lost, or that this replica is about to stop: the stream says what there is."""
+        """Is told that bells may have been lost, or that this process is about to stop: what is stored says what there is."""
 
 
 class Bells:
-    """Every bell that somebody on this replica listens for. `run` alone makes the connection, and makes it anew when it is lost.
+    """Every channel that somebody in this process listens to. `run` alone makes the connection, and makes it anew when it is lost.
 
     Attributes:
-        draining: whether this replica is about to stop.
+        draining: whether this process is about to stop.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -84,13 +79,8 @@ class Bells:
                 self._confirmed.discard(channel)
                 await asyncio.shield(self._send("sunsubscribe", channel))
 
-    def told(self, channel: str, bell: Bell) -> None:
-        """Rings for what this replica itself has just stored, without waiting for Redis to say so."""
-        for ear in self._ears.get(channel, ()):
-            ear.ring(bell)
-
     def drain(self) -> None:
-        """Has every ear look up, to find that this replica is about to stop."""
+        """Has every ear look up, to find that this process is about to stop."""
         self.draining = True
         for ears in self._ears.values():
             for ear in ears:
@@ -166,12 +156,8 @@ class Bells:
         ears = self._ears.get(channel, {})
         match message["type"]:
             case "smessage":
-                data = message["data"]
-                if all(ear.knows(place_of(data)) for ear in ears):
-                    return  # what this replica stored itself
-                bell = read_bell(data)
                 for ear in ears:
-                    ear.ring(bell)
+                    ear.hear(message["data"])
             case "sunsubscribe":
                 self._confirmed.discard(channel)
             case "ssubscribe" if ears and channel not in self._confirmed:

@@ -16,7 +16,7 @@ from services.kit import metrics
 from services.kit.bell import Bells
 from services.kit.cursor import Cursor
 from services.kit.errors import Throttled, Unavailable
-from services.kit.sessions import Bell, Placed, Session, Sessions
+from services.kit.sessions import Bell, Placed, Session, Sessions, place_of, read_bell
 
 # So many entries are read at once.
 _READ_AT_ONCE = 100
@@ -107,6 +107,11 @@ class Feeds:
             del feed.watches[watch]
             if not feed.watches:
                 await feed.close()
+
+    def told(self, match_id: str, bell: Bell) -> None:
+        """Rings for what this replica itself has just stored, without waiting for Redis to say so."""
+        if feed := self._feeds.get(match_id):
+            feed.ring(bell)
 
     async def read(
         self, match_id: str, after: Cursor | None, viewer_of: ViewerOf
@@ -247,11 +252,12 @@ class _Feed:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._running = asyncio.create_task(self._run())
 
-    def knows(self, place: Cursor) -> bool:
-        return place in self._told
+    def hear(self, message: bytes) -> None:
+        if place_of(message) not in self._told:  # what this replica stored itself comes twice
+            self.ring(read_bell(message))
 
     def ring(self, bell: Bell) -> None:
-        if self.knows(bell.placed[0].cursor):
+        if bell.placed[0].cursor in self._told:
             return
         if self._trusted and bell.follows == self._at:
             self._tell(bell.placed)

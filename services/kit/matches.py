@@ -201,7 +201,7 @@ class Matches:
 
     def told(self, match_id: str, placed: Sequence[Placed], follows: str) -> None:
         """Tells those who watch on this replica what was stored after the entry `follows`, without waiting for the bell."""
-        self._bells.told(self._sessions.bell(match_id), Bell(follows, tuple(placed)))
+        self.feeds.told(match_id, Bell(follows, tuple(placed)))
 
     async def events(self, request: Any, caller: Caller) -> Message:
         """Lists a page of events."""

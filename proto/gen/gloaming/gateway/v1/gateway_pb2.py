@@ -27,39 +27,75 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!gloaming/gateway/v1/gateway.proto\x12\x13gloaming.gateway.v1\x1a\x1dgloaming/table/v1/table.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"S\n\x06Player\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"#\n\x13\x43reatePlayerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"1\n\x13UpdatePlayerRequest\x12\x11\n\x04name\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_name\"\'\n\x0eRefreshRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\"\x94\x01\n\x07Session\x12+\n\x06player\x18\x01 \x01(\x0b\x32\x1b.gloaming.gateway.v1.Player\x12\x14\n\x0c\x61\x63\x63\x65ss_token\x18\x02 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrefresh_token\x18\x04 \x01(\t\"\x9f\x01\n\x04Game\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12)\n\x05seats\x18\x03 \x01(\x0b\x32\x1a.gloaming.gateway.v1.Seats\x12\x11\n\treal_time\x18\x04 \x01(\x08\x12\x0f\n\x07service\x18\x05 \x01(\t\x12-\n\x07schemas\x18\x06 \x01(\x0b\x32\x1c.gloaming.gateway.v1.Schemas\"!\n\x05Seats\x12\x0b\n\x03min\x18\x01 \x01(\x05\x12\x0b\n\x03max\x18\x02 \x01(\x05\"\xa9\x01\n\x07Schemas\x12(\n\x07options\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12%\n\x04move\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12%\n\x04view\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05\x65vent\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\"=\n\x11ListGamesResponse\x12(\n\x05games\x18\x01 \x03(\x0b\x32\x19.gloaming.gateway.v1.Game\"\xa7\x02\n\x0cMatchSummary\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04game\x18\x02 \x01(\t\x12.\n\x06status\x18\x03 \x01(\x0e\x32\x1e.gloaming.table.v1.MatchStatus\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12&\n\x05seats\x18\x05 \x03(\x0b\x32\x17.gloaming.table.v1.Seat\x12\x18\n\x0bviewer_seat\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07to_move\x18\x07 \x03(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07outcome\x18\t \x01(\x0b\x32\x1a.gloaming.table.v1.OutcomeB\x0e\n\x0c_viewer_seat\"b\n\x13ListMatchesResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.gloaming.gateway.v1.MatchSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x07\n\x05\x45mpty\"\x8a\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x32\n\nviolations\x18\x06 \x03(\x0b\x32\x1e.gloaming.gateway.v1.Violation\"/\n\tViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!gloaming/gateway/v1/gateway.proto\x12\x13gloaming.gateway.v1\x1a\x1dgloaming/table/v1/table.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x01\n\x06Player\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x07ratings\x18\x04 \x03(\x0b\x32\x1b.gloaming.gateway.v1.Rating\"Y\n\x06Rating\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0e\n\x06rating\x18\x02 \x01(\x05\x12\x11\n\tdeviation\x18\x03 \x01(\x05\x12\r\n\x05score\x18\x04 \x01(\x05\x12\x0f\n\x07matches\x18\x05 \x01(\x05\"l\n\x0bLeaderboard\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x36\n\x07\x65ntries\x18\x02 \x03(\x0b\x32%.gloaming.gateway.v1.LeaderboardEntry\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\"k\n\x10LeaderboardEntry\x12\x0c\n\x04rank\x18\x01 \x01(\x05\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12+\n\x06rating\x18\x04 \x01(\x0b\x32\x1b.gloaming.gateway.v1.Rating\"\x8c\x01\n\x11\x43reateRoomRequest\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x1c\n\x07options\x18\x02 \x01(\x0c\x42\x0b\xb2\xbb\x18\x07Options\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.gloaming.table.v1.Settings\x12\x12\n\x05seats\x18\x04 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_seats\"\x9e\x03\n\x04Room\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0c\n\x04game\x18\x02 \x01(\t\x12\x1c\n\x07options\x18\x03 \x01(\x0c\x42\x0b\xb2\xbb\x18\x07Options\x12-\n\x08settings\x18\x04 \x01(\x0b\x32\x1b.gloaming.table.v1.Settings\x12\r\n\x05seats\x18\x05 \x01(\x05\x12\x0c\n\x04host\x18\x06 \x01(\t\x12\x30\n\x07members\x18\x07 \x03(\x0b\x32\x1f.gloaming.gateway.v1.RoomMember\x12\x30\n\x06status\x18\x08 \x01(\x0e\x32 .gloaming.gateway.v1.Room.Status\x12\x10\n\x08match_id\x18\t \x01(\t\x12\x11\n\tticket_id\x18\n \x01(\t\x12\x0f\n\x07version\x18\x0b \x01(\x05\x12/\n\x0b\x65xpire_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"E\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08STARTING\x10\x02\x12\x0b\n\x07STARTED\x10\x03\"c\n\nRoomMember\x12\x0e\n\x06player\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12(\n\x03\x62ot\x18\x03 \x01(\x0e\x32\x1b.gloaming.table.v1.Bot.Kind\x12\r\n\x05ready\x18\x04 \x01(\x08\"\x1d\n\x0bKickRequest\x12\x0e\n\x06player\x18\x01 \x01(\t\",\n\x0cReadyRequest\x12\x12\n\x05ready\x18\x01 \x01(\x08H\x00\x88\x01\x01\x42\x08\n\x06_ready\"\xe2\x01\n\x13\x43reateTicketRequest\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x1c\n\x07options\x18\x02 \x01(\x0c\x42\x0b\xb2\xbb\x18\x07Options\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.gloaming.table.v1.Settings\x12)\n\x05seats\x18\x04 \x01(\x0b\x32\x1a.gloaming.gateway.v1.Seats\x12\r\n\x05party\x18\x05 \x01(\t\x12\x1f\n\x12\x62ots_after_seconds\x18\x06 \x01(\x05H\x00\x88\x01\x01\x42\x15\n\x13_bots_after_seconds\"\xff\x03\n\x06Ticket\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04game\x18\x02 \x01(\t\x12\x1c\n\x07options\x18\x03 \x01(\x0c\x42\x0b\xb2\xbb\x18\x07Options\x12-\n\x08settings\x18\x04 \x01(\x0b\x32\x1b.gloaming.table.v1.Settings\x12)\n\x05seats\x18\x05 \x01(\x0b\x32\x1a.gloaming.gateway.v1.Seats\x12\x0f\n\x07players\x18\x06 \x03(\t\x12\x32\n\x06status\x18\x07 \x01(\x0e\x32\".gloaming.gateway.v1.Ticket.Status\x12;\n\x0b\x65xplanation\x18\x08 \x01(\x0b\x32&.gloaming.gateway.v1.TicketExplanation\x12\x10\n\x08match_id\x18\t \x01(\t\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x07\x66\x61ilure\x18\x0b \x01(\x0b\x32\x1c.gloaming.gateway.v1.Failure\"o\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x0b\n\x07WAITING\x10\x01\x12\x0b\n\x07\x46ORMING\x10\x02\x12\x0b\n\x07MATCHED\x10\x03\x12\r\n\tCANCELLED\x10\x04\x12\x0b\n\x07\x45XPIRED\x10\x05\x12\n\n\x06\x46\x41ILED\x10\x06\"\xcc\x02\n\x11TicketExplanation\x12\x0f\n\x07summary\x18\x01 \x01(\t\x12\x0e\n\x06rating\x18\x02 \x01(\x05\x12\x11\n\x04\x62\x61nd\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12.\n\nwiden_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\tnext_band\x18\x05 \x01(\x05H\x01\x88\x01\x01\x12\x14\n\x0cseats_wanted\x18\x06 \x01(\x05\x12.\n\nfewer_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tbots_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x07\n\x05_bandB\x0c\n\n_next_band\")\n\x07\x46\x61ilure\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\"#\n\x13\x43reatePlayerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"1\n\x13UpdatePlayerRequest\x12\x11\n\x04name\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_name\"\'\n\x0eRefreshRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\"\x94\x01\n\x07Session\x12+\n\x06player\x18\x01 \x01(\x0b\x32\x1b.gloaming.gateway.v1.Player\x12\x14\n\x0c\x61\x63\x63\x65ss_token\x18\x02 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrefresh_token\x18\x04 \x01(\t\"\x9f\x01\n\x04Game\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12)\n\x05seats\x18\x03 \x01(\x0b\x32\x1a.gloaming.gateway.v1.Seats\x12\x11\n\treal_time\x18\x04 \x01(\x08\x12\x0f\n\x07service\x18\x05 \x01(\t\x12-\n\x07schemas\x18\x06 \x01(\x0b\x32\x1c.gloaming.gateway.v1.Schemas\"!\n\x05Seats\x12\x0b\n\x03min\x18\x01 \x01(\x05\x12\x0b\n\x03max\x18\x02 \x01(\x05\"\xa9\x01\n\x07Schemas\x12(\n\x07options\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12%\n\x04move\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12%\n\x04view\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05\x65vent\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\"=\n\x11ListGamesResponse\x12(\n\x05games\x18\x01 \x03(\x0b\x32\x19.gloaming.gateway.v1.Game\"\xa7\x02\n\x0cMatchSummary\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04game\x18\x02 \x01(\t\x12.\n\x06status\x18\x03 \x01(\x0e\x32\x1e.gloaming.table.v1.MatchStatus\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12&\n\x05seats\x18\x05 \x03(\x0b\x32\x17.gloaming.table.v1.Seat\x12\x18\n\x0bviewer_seat\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07to_move\x18\x07 \x03(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07outcome\x18\t \x01(\x0b\x32\x1a.gloaming.table.v1.OutcomeB\x0e\n\x0c_viewer_seat\"b\n\x13ListMatchesResponse\x12\x32\n\x07matches\x18\x01 \x03(\x0b\x32!.gloaming.gateway.v1.MatchSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x07\n\x05\x45mpty\"\x8a\x01\n\x07Problem\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\x05\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x32\n\nviolations\x18\x06 \x03(\x0b\x32\x1e.gloaming.gateway.v1.Violation\"/\n\tViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gloaming.gateway.v1.gateway_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PLAYER']._serialized_start=152
-  _globals['_PLAYER']._serialized_end=235
-  _globals['_CREATEPLAYERREQUEST']._serialized_start=237
-  _globals['_CREATEPLAYERREQUEST']._serialized_end=272
-  _globals['_UPDATEPLAYERREQUEST']._serialized_start=274
-  _globals['_UPDATEPLAYERREQUEST']._serialized_end=323
-  _globals['_REFRESHREQUEST']._serialized_start=325
-  _globals['_REFRESHREQUEST']._serialized_end=364
-  _globals['_SESSION']._serialized_start=367
-  _globals['_SESSION']._serialized_end=515
-  _globals['_GAME']._serialized_start=518
-  _globals['_GAME']._serialized_end=677
-  _globals['_SEATS']._serialized_start=679
-  _globals['_SEATS']._serialized_end=712
-  _globals['_SCHEMAS']._serialized_start=715
-  _globals['_SCHEMAS']._serialized_end=884
-  _globals['_LISTGAMESRESPONSE']._serialized_start=886
-  _globals['_LISTGAMESRESPONSE']._serialized_end=947
-  _globals['_MATCHSUMMARY']._serialized_start=950
-  _globals['_MATCHSUMMARY']._serialized_end=1245
-  _globals['_LISTMATCHESRESPONSE']._serialized_start=1247
-  _globals['_LISTMATCHESRESPONSE']._serialized_end=1345
-  _globals['_EMPTY']._serialized_start=1347
-  _globals['_EMPTY']._serialized_end=1354
-  _globals['_PROBLEM']._serialized_start=1357
-  _globals['_PROBLEM']._serialized_end=1495
-  _globals['_VIOLATION']._serialized_start=1497
-  _globals['_VIOLATION']._serialized_end=1544
+  _globals['_CREATEROOMREQUEST'].fields_by_name['options']._loaded_options = None
+  _globals['_CREATEROOMREQUEST'].fields_by_name['options']._serialized_options = b'\262\273\030\007Options'
+  _globals['_ROOM'].fields_by_name['options']._loaded_options = None
+  _globals['_ROOM'].fields_by_name['options']._serialized_options = b'\262\273\030\007Options'
+  _globals['_CREATETICKETREQUEST'].fields_by_name['options']._loaded_options = None
+  _globals['_CREATETICKETREQUEST'].fields_by_name['options']._serialized_options = b'\262\273\030\007Options'
+  _globals['_TICKET'].fields_by_name['options']._loaded_options = None
+  _globals['_TICKET'].fields_by_name['options']._serialized_options = b'\262\273\030\007Options'
+  _globals['_PLAYER']._serialized_start=153
+  _globals['_PLAYER']._serialized_end=282
+  _globals['_RATING']._serialized_start=284
+  _globals['_RATING']._serialized_end=373
+  _globals['_LEADERBOARD']._serialized_start=375
+  _globals['_LEADERBOARD']._serialized_end=483
+  _globals['_LEADERBOARDENTRY']._serialized_start=485
+  _globals['_LEADERBOARDENTRY']._serialized_end=592
+  _globals['_CREATEROOMREQUEST']._serialized_start=595
+  _globals['_CREATEROOMREQUEST']._serialized_end=735
+  _globals['_ROOM']._serialized_start=738
+  _globals['_ROOM']._serialized_end=1152
+  _globals['_ROOM_STATUS']._serialized_start=1083
+  _globals['_ROOM_STATUS']._serialized_end=1152
+  _globals['_ROOMMEMBER']._serialized_start=1154
+  _globals['_ROOMMEMBER']._serialized_end=1253
+  _globals['_KICKREQUEST']._serialized_start=1255
+  _globals['_KICKREQUEST']._serialized_end=1284
+  _globals['_READYREQUEST']._serialized_start=1286
+  _globals['_READYREQUEST']._serialized_end=1330
+  _globals['_CREATETICKETREQUEST']._serialized_start=1333
+  _globals['_CREATETICKETREQUEST']._serialized_end=1559
+  _globals['_TICKET']._serialized_start=1562
+  _globals['_TICKET']._serialized_end=2073
+  _globals['_TICKET_STATUS']._serialized_start=1962
+  _globals['_TICKET_STATUS']._serialized_end=2073
+  _globals['_TICKETEXPLANATION']._serialized_start=2076
+  _globals['_TICKETEXPLANATION']._serialized_end=2408
+  _globals['_FAILURE']._serialized_start=2410
+  _globals['_FAILURE']._serialized_end=2451
+  _globals['_CREATEPLAYERREQUEST']._serialized_start=2453
+  _globals['_CREATEPLAYERREQUEST']._serialized_end=2488
+  _globals['_UPDATEPLAYERREQUEST']._serialized_start=2490
+  _globals['_UPDATEPLAYERREQUEST']._serialized_end=2539
+  _globals['_REFRESHREQUEST']._serialized_start=2541
+  _globals['_REFRESHREQUEST']._serialized_end=2580
+  _globals['_SESSION']._serialized_start=2583
+  _globals['_SESSION']._serialized_end=2731
+  _globals['_GAME']._serialized_start=2734
+  _globals['_GAME']._serialized_end=2893
+  _globals['_SEATS']._serialized_start=2895
+  _globals['_SEATS']._serialized_end=2928
+  _globals['_SCHEMAS']._serialized_start=2931
+  _globals['_SCHEMAS']._serialized_end=3100
+  _globals['_LISTGAMESRESPONSE']._serialized_start=3102
+  _globals['_LISTGAMESRESPONSE']._serialized_end=3163
+  _globals['_MATCHSUMMARY']._serialized_start=3166
+  _globals['_MATCHSUMMARY']._serialized_end=3461
+  _globals['_LISTMATCHESRESPONSE']._serialized_start=3463
+  _globals['_LISTMATCHESRESPONSE']._serialized_end=3561
+  _globals['_EMPTY']._serialized_start=3563
+  _globals['_EMPTY']._serialized_end=3570
+  _globals['_PROBLEM']._serialized_start=3573
+  _globals['_PROBLEM']._serialized_end=3711
+  _globals['_VIOLATION']._serialized_start=3713
+  _globals['_VIOLATION']._serialized_end=3760
 # @@protoc_insertion_point(module_scope)

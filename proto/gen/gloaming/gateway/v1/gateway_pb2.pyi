@@ -4,6 +4,7 @@ from gloaming.table.v1 import table_pb2 as _table_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -12,14 +13,214 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Player(_message.Message):
-    __slots__ = ("id", "name", "create_time")
+    __slots__ = ("id", "name", "create_time", "ratings")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    RATINGS_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     create_time: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    ratings: _containers.RepeatedCompositeFieldContainer[Rating]
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ratings: _Optional[_Iterable[_Union[Rating, _Mapping]]] = ...) -> None: ...
+
+class Rating(_message.Message):
+    __slots__ = ("game", "rating", "deviation", "score", "matches")
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    RATING_FIELD_NUMBER: _ClassVar[int]
+    DEVIATION_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    MATCHES_FIELD_NUMBER: _ClassVar[int]
+    game: str
+    rating: int
+    deviation: int
+    score: int
+    matches: int
+    def __init__(self, game: _Optional[str] = ..., rating: _Optional[int] = ..., deviation: _Optional[int] = ..., score: _Optional[int] = ..., matches: _Optional[int] = ...) -> None: ...
+
+class Leaderboard(_message.Message):
+    __slots__ = ("game", "entries", "next_page_token")
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    game: str
+    entries: _containers.RepeatedCompositeFieldContainer[LeaderboardEntry]
+    next_page_token: str
+    def __init__(self, game: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[LeaderboardEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class LeaderboardEntry(_message.Message):
+    __slots__ = ("rank", "player", "name", "rating")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    PLAYER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RATING_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    player: str
+    name: str
+    rating: Rating
+    def __init__(self, rank: _Optional[int] = ..., player: _Optional[str] = ..., name: _Optional[str] = ..., rating: _Optional[_Union[Rating, _Mapping]] = ...) -> None: ...
+
+class CreateRoomRequest(_message.Message):
+    __slots__ = ("game", "options", "settings", "seats")
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    game: str
+    options: bytes
+    settings: _table_pb2.Settings
+    seats: int
+    def __init__(self, game: _Optional[str] = ..., options: _Optional[bytes] = ..., settings: _Optional[_Union[_table_pb2.Settings, _Mapping]] = ..., seats: _Optional[int] = ...) -> None: ...
+
+class Room(_message.Message):
+    __slots__ = ("code", "game", "options", "settings", "seats", "host", "members", "status", "match_id", "ticket_id", "version", "expire_time")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATUS_UNSPECIFIED: _ClassVar[Room.Status]
+        OPEN: _ClassVar[Room.Status]
+        STARTING: _ClassVar[Room.Status]
+        STARTED: _ClassVar[Room.Status]
+    STATUS_UNSPECIFIED: Room.Status
+    OPEN: Room.Status
+    STARTING: Room.Status
+    STARTED: Room.Status
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    game: str
+    options: bytes
+    settings: _table_pb2.Settings
+    seats: int
+    host: str
+    members: _containers.RepeatedCompositeFieldContainer[RoomMember]
+    status: Room.Status
+    match_id: str
+    ticket_id: str
+    version: int
+    expire_time: _timestamp_pb2.Timestamp
+    def __init__(self, code: _Optional[str] = ..., game: _Optional[str] = ..., options: _Optional[bytes] = ..., settings: _Optional[_Union[_table_pb2.Settings, _Mapping]] = ..., seats: _Optional[int] = ..., host: _Optional[str] = ..., members: _Optional[_Iterable[_Union[RoomMember, _Mapping]]] = ..., status: _Optional[_Union[Room.Status, str]] = ..., match_id: _Optional[str] = ..., ticket_id: _Optional[str] = ..., version: _Optional[int] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class RoomMember(_message.Message):
+    __slots__ = ("player", "name", "bot", "ready")
+    PLAYER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    BOT_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    player: str
+    name: str
+    bot: _table_pb2.Bot.Kind
+    ready: bool
+    def __init__(self, player: _Optional[str] = ..., name: _Optional[str] = ..., bot: _Optional[_Union[_table_pb2.Bot.Kind, str]] = ..., ready: _Optional[bool] = ...) -> None: ...
+
+class KickRequest(_message.Message):
+    __slots__ = ("player",)
+    PLAYER_FIELD_NUMBER: _ClassVar[int]
+    player: str
+    def __init__(self, player: _Optional[str] = ...) -> None: ...
+
+class ReadyRequest(_message.Message):
+    __slots__ = ("ready",)
+    READY_FIELD_NUMBER: _ClassVar[int]
+    ready: bool
+    def __init__(self, ready: _Optional[bool] = ...) -> None: ...
+
+class CreateTicketRequest(_message.Message):
+    __slots__ = ("game", "options", "settings", "seats", "party", "bots_after_seconds")
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    PARTY_FIELD_NUMBER: _ClassVar[int]
+    BOTS_AFTER_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    game: str
+    options: bytes
+    settings: _table_pb2.Settings
+    seats: Seats
+    party: str
+    bots_after_seconds: int
+    def __init__(self, game: _Optional[str] = ..., options: _Optional[bytes] = ..., settings: _Optional[_Union[_table_pb2.Settings, _Mapping]] = ..., seats: _Optional[_Union[Seats, _Mapping]] = ..., party: _Optional[str] = ..., bots_after_seconds: _Optional[int] = ...) -> None: ...
+
+class Ticket(_message.Message):
+    __slots__ = ("id", "game", "options", "settings", "seats", "players", "status", "explanation", "match_id", "create_time", "failure")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATUS_UNSPECIFIED: _ClassVar[Ticket.Status]
+        WAITING: _ClassVar[Ticket.Status]
+        FORMING: _ClassVar[Ticket.Status]
+        MATCHED: _ClassVar[Ticket.Status]
+        CANCELLED: _ClassVar[Ticket.Status]
+        EXPIRED: _ClassVar[Ticket.Status]
+        FAILED: _ClassVar[Ticket.Status]
+    STATUS_UNSPECIFIED: Ticket.Status
+    WAITING: Ticket.Status
+    FORMING: Ticket.Status
+    MATCHED: Ticket.Status
+    CANCELLED: Ticket.Status
+    EXPIRED: Ticket.Status
+    FAILED: Ticket.Status
+    ID_FIELD_NUMBER: _ClassVar[int]
+    GAME_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    PLAYERS_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    game: str
+    options: bytes
+    settings: _table_pb2.Settings
+    seats: Seats
+    players: _containers.RepeatedScalarFieldContainer[str]
+    status: Ticket.Status
+    explanation: TicketExplanation
+    match_id: str
+    create_time: _timestamp_pb2.Timestamp
+    failure: Failure
+    def __init__(self, id: _Optional[str] = ..., game: _Optional[str] = ..., options: _Optional[bytes] = ..., settings: _Optional[_Union[_table_pb2.Settings, _Mapping]] = ..., seats: _Optional[_Union[Seats, _Mapping]] = ..., players: _Optional[_Iterable[str]] = ..., status: _Optional[_Union[Ticket.Status, str]] = ..., explanation: _Optional[_Union[TicketExplanation, _Mapping]] = ..., match_id: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class TicketExplanation(_message.Message):
+    __slots__ = ("summary", "rating", "band", "widen_time", "next_band", "seats_wanted", "fewer_time", "bots_time", "expire_time")
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    RATING_FIELD_NUMBER: _ClassVar[int]
+    BAND_FIELD_NUMBER: _ClassVar[int]
+    WIDEN_TIME_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BAND_FIELD_NUMBER: _ClassVar[int]
+    SEATS_WANTED_FIELD_NUMBER: _ClassVar[int]
+    FEWER_TIME_FIELD_NUMBER: _ClassVar[int]
+    BOTS_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    summary: str
+    rating: int
+    band: int
+    widen_time: _timestamp_pb2.Timestamp
+    next_band: int
+    seats_wanted: int
+    fewer_time: _timestamp_pb2.Timestamp
+    bots_time: _timestamp_pb2.Timestamp
+    expire_time: _timestamp_pb2.Timestamp
+    def __init__(self, summary: _Optional[str] = ..., rating: _Optional[int] = ..., band: _Optional[int] = ..., widen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., next_band: _Optional[int] = ..., seats_wanted: _Optional[int] = ..., fewer_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., bots_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Failure(_message.Message):
+    __slots__ = ("reason", "detail")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    detail: str
+    def __init__(self, reason: _Optional[str] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class CreatePlayerRequest(_message.Message):
     __slots__ = ("name",)

@@ -78,7 +78,7 @@ class ServerFrame(_message.Message):
     def __init__(self, messages: _Optional[_Iterable[_Union[ServerMessage, _Mapping]]] = ...) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("result", "problem", "snapshot", "event", "ping", "pong", "draining")
+    __slots__ = ("result", "problem", "snapshot", "event", "ping", "pong", "draining", "room", "ticket")
     RESULT_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +86,8 @@ class ServerMessage(_message.Message):
     PING_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
+    ROOM_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
     result: Result
     problem: Problem
     snapshot: Snapshot
@@ -93,7 +95,9 @@ class ServerMessage(_message.Message):
     ping: Ping
     pong: Pong
     draining: Draining
-    def __init__(self, result: _Optional[_Union[Result, _Mapping]] = ..., problem: _Optional[_Union[Problem, _Mapping]] = ..., snapshot: _Optional[_Union[Snapshot, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., draining: _Optional[_Union[Draining, _Mapping]] = ...) -> None: ...
+    room: _gateway_pb2.Room
+    ticket: _gateway_pb2.Ticket
+    def __init__(self, result: _Optional[_Union[Result, _Mapping]] = ..., problem: _Optional[_Union[Problem, _Mapping]] = ..., snapshot: _Optional[_Union[Snapshot, _Mapping]] = ..., event: _Optional[_Union[Event, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., draining: _Optional[_Union[Draining, _Mapping]] = ..., room: _Optional[_Union[_gateway_pb2.Room, _Mapping]] = ..., ticket: _Optional[_Union[_gateway_pb2.Ticket, _Mapping]] = ...) -> None: ...
 
 class Result(_message.Message):
     __slots__ = ("request_id", "match_id", "version")

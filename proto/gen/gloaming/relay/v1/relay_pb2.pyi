@@ -1,3 +1,7 @@
+import datetime
+
+from gloaming.table.v1 import table_pb2 as _table_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -49,3 +53,37 @@ class Down(_message.Message):
     close: int
     ended: bool
     def __init__(self, attachments: _Optional[_Iterable[int]] = ..., frame: _Optional[bytes] = ..., match_id: _Optional[str] = ..., cursor: _Optional[str] = ..., request_id: _Optional[str] = ..., close: _Optional[int] = ..., ended: _Optional[bool] = ...) -> None: ...
+
+class ListResultsRequest(_message.Message):
+    __slots__ = ("page_size",)
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    def __init__(self, page_size: _Optional[int] = ...) -> None: ...
+
+class ListResultsResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[Result]
+    def __init__(self, results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ...) -> None: ...
+
+class Result(_message.Message):
+    __slots__ = ("match_id", "seats", "outcome", "finish_time")
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    FINISH_TIME_FIELD_NUMBER: _ClassVar[int]
+    match_id: str
+    seats: _containers.RepeatedCompositeFieldContainer[_table_pb2.Seat]
+    outcome: _table_pb2.Outcome
+    finish_time: _timestamp_pb2.Timestamp
+    def __init__(self, match_id: _Optional[str] = ..., seats: _Optional[_Iterable[_Union[_table_pb2.Seat, _Mapping]]] = ..., outcome: _Optional[_Union[_table_pb2.Outcome, _Mapping]] = ..., finish_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class AcknowledgeResultsRequest(_message.Message):
+    __slots__ = ("match_ids",)
+    MATCH_IDS_FIELD_NUMBER: _ClassVar[int]
+    match_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, match_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class AcknowledgeResultsResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -103,3 +103,127 @@ class RelayService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ResultServiceStub:
+    """Every game service serves it beside its own verbs: how rated matches ended, until a gateway has counted it. Needs a token with the scope
+    `relay`; else PERMISSION_DENIED (SCOPE_MISSING).
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.ListResults = channel.unary_unary(
+                '/gloaming.relay.v1.ResultService/ListResults',
+                request_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsRequest.SerializeToString,
+                response_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsResponse.FromString,
+                _registered_method=True)
+        self.AcknowledgeResults = channel.unary_unary(
+                '/gloaming.relay.v1.ResultService/AcknowledgeResults',
+                request_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsRequest.SerializeToString,
+                response_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsResponse.FromString,
+                _registered_method=True)
+
+
+class ResultServiceServicer:
+    """Every game service serves it beside its own verbs: how rated matches ended, until a gateway has counted it. Needs a token with the scope
+    `relay`; else PERMISSION_DENIED (SCOPE_MISSING).
+    """
+
+    def ListResults(self, request, context):
+        """Hands out results that have not been acknowledged, the oldest first. Each is handed to nobody else for half a minute; after that it
+        comes again, so that whoever counts them must know which matches it has counted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AcknowledgeResults(self, request, context):
+        """Says that results have been counted: they are not handed out again. Those that are not known are passed over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ResultServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'ListResults': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListResults,
+                    request_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsRequest.FromString,
+                    response_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsResponse.SerializeToString,
+            ),
+            'AcknowledgeResults': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcknowledgeResults,
+                    request_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsRequest.FromString,
+                    response_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'gloaming.relay.v1.ResultService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('gloaming.relay.v1.ResultService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class ResultService:
+    """Every game service serves it beside its own verbs: how rated matches ended, until a gateway has counted it. Needs a token with the scope
+    `relay`; else PERMISSION_DENIED (SCOPE_MISSING).
+    """
+
+    @staticmethod
+    def ListResults(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gloaming.relay.v1.ResultService/ListResults',
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsRequest.SerializeToString,
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.ListResultsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcknowledgeResults(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gloaming.relay.v1.ResultService/AcknowledgeResults',
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsRequest.SerializeToString,
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeResultsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -26,41 +26,41 @@ from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgloaming/table/v1/table.proto\x12\x11gloaming.table.v1\x1a google/protobuf/descriptor.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"^\n\x08GameInfo\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x11\n\tmin_seats\x18\x03 \x01(\x05\x12\x11\n\tmax_seats\x18\x04 \x01(\x05\x12\x11\n\treal_time\x18\x05 \x01(\x08\"|\n\x08Settings\x12\x19\n\x0cmove_seconds\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x17\n\nspectators\x18\x02 \x01(\x08H\x01\x88\x01\x01\x12\x12\n\x05rated\x18\x03 \x01(\x08H\x02\x88\x01\x01\x42\x0f\n\r_move_secondsB\r\n\x0b_spectatorsB\x08\n\x06_rated\"C\n\x07Seating\"8\n\x05Order\x12\x15\n\x11ORDER_UNSPECIFIED\x10\x00\x12\t\n\x05\x44RAWN\x10\x01\x12\r\n\tAS_LISTED\x10\x02\"1\n\x03\x42ot\"*\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0c\n\x08STANDARD\x10\x01\"e\n\x0bSeatRequest\x12\x10\n\x06player\x18\x01 \x01(\tH\x00\x12*\n\x03\x62ot\x18\x02 \x01(\x0e\x32\x1b.gloaming.table.v1.Bot.KindH\x00\x12\x0c\n\x04name\x18\x03 \x01(\tB\n\n\x08occupant\"\x80\x01\n\x04Seat\x12\x0c\n\x04seat\x18\x01 \x01(\x05\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12(\n\x03\x62ot\x18\x04 \x01(\x0e\x32\x1b.gloaming.table.v1.Bot.Kind\x12\x10\n\x08resigned\x18\x05 \x01(\x08\x12\x10\n\x08stand_in\x18\x06 \x01(\x08\"\x9b\x01\n\x07Outcome\x12\x31\n\x06\x65nding\x18\x01 \x01(\x0e\x32!.gloaming.table.v1.Outcome.Ending\x12\r\n\x05ranks\x18\x02 \x03(\x05\x12\x0f\n\x07winners\x18\x03 \x03(\x05\"=\n\x06\x45nding\x12\x16\n\x12\x45NDING_UNSPECIFIED\x10\x00\x12\r\n\tCOMPLETED\x10\x01\x12\x0c\n\x08RESIGNED\x10\x02\"4\n\x0bSeatChanged\x12%\n\x04seat\x18\x01 \x01(\x0b\x32\x17.gloaming.table.v1.Seat\"<\n\rMatchFinished\x12+\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.gloaming.table.v1.Outcome\"\xa4\x01\n\x06Played\x12\x0c\n\x04seat\x18\x01 \x01(\x05\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x02\x62y\x18\x03 \x01(\x0e\x32\x1c.gloaming.table.v1.Played.By\"8\n\x02\x42y\x12\x12\n\x0e\x42Y_UNSPECIFIED\x10\x00\x12\n\n\x06PLAYER\x10\x01\x12\x07\n\x03\x42OT\x10\x02\x12\t\n\x05\x43LOCK\x10\x03*F\n\x0bMatchStatus\x12\x1c\n\x18MATCH_STATUS_UNSPECIFIED\x10\x00\x12\x0b\n\x07PLAYING\x10\x01\x12\x0c\n\x08\x46INISHED\x10\x02:L\n\x04game\x12\x1f.google.protobuf.ServiceOptions\x18\xb5\x87\x03 \x01(\x0b\x32\x1b.gloaming.table.v1.GameInfo:0\n\x07of_game\x12\x1d.google.protobuf.FieldOptions\x18\xb6\x87\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgloaming/table/v1/table.proto\x12\x11gloaming.table.v1\x1a google/protobuf/descriptor.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"^\n\x08GameInfo\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x11\n\tmin_seats\x18\x03 \x01(\x05\x12\x11\n\tmax_seats\x18\x04 \x01(\x05\x12\x11\n\treal_time\x18\x05 \x01(\x08\"\xaa\x01\n\x08Settings\x12\x19\n\x0cmove_seconds\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x17\n\nspectators\x18\x02 \x01(\x08H\x01\x88\x01\x01\x12\x12\n\x05rated\x18\x03 \x01(\x08H\x02\x88\x01\x01\x12\x1a\n\rstart_seconds\x18\x04 \x01(\x05H\x03\x88\x01\x01\x42\x0f\n\r_move_secondsB\r\n\x0b_spectatorsB\x08\n\x06_ratedB\x10\n\x0e_start_seconds\"C\n\x07Seating\"8\n\x05Order\x12\x15\n\x11ORDER_UNSPECIFIED\x10\x00\x12\t\n\x05\x44RAWN\x10\x01\x12\r\n\tAS_LISTED\x10\x02\"1\n\x03\x42ot\"*\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0c\n\x08STANDARD\x10\x01\"e\n\x0bSeatRequest\x12\x10\n\x06player\x18\x01 \x01(\tH\x00\x12*\n\x03\x62ot\x18\x02 \x01(\x0e\x32\x1b.gloaming.table.v1.Bot.KindH\x00\x12\x0c\n\x04name\x18\x03 \x01(\tB\n\n\x08occupant\"\xc1\x01\n\x04Seat\x12\x0c\n\x04seat\x18\x01 \x01(\x05\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12(\n\x03\x62ot\x18\x04 \x01(\x0e\x32\x1b.gloaming.table.v1.Bot.Kind\x12\x10\n\x08resigned\x18\x05 \x01(\x08\x12\x10\n\x08stand_in\x18\x06 \x01(\x08\x12\x11\n\tconnected\x18\x07 \x01(\x08\x12,\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xaa\x01\n\x07Outcome\x12\x31\n\x06\x65nding\x18\x01 \x01(\x0e\x32!.gloaming.table.v1.Outcome.Ending\x12\r\n\x05ranks\x18\x02 \x03(\x05\x12\x0f\n\x07winners\x18\x03 \x03(\x05\"L\n\x06\x45nding\x12\x16\n\x12\x45NDING_UNSPECIFIED\x10\x00\x12\r\n\tCOMPLETED\x10\x01\x12\x0c\n\x08RESIGNED\x10\x02\x12\r\n\tABANDONED\x10\x03\"4\n\x0bSeatChanged\x12%\n\x04seat\x18\x01 \x01(\x0b\x32\x17.gloaming.table.v1.Seat\"<\n\rMatchFinished\x12+\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.gloaming.table.v1.Outcome\"\xa4\x01\n\x06Played\x12\x0c\n\x04seat\x18\x01 \x01(\x05\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x02\x62y\x18\x03 \x01(\x0e\x32\x1c.gloaming.table.v1.Played.By\"8\n\x02\x42y\x12\x12\n\x0e\x42Y_UNSPECIFIED\x10\x00\x12\n\n\x06PLAYER\x10\x01\x12\x07\n\x03\x42OT\x10\x02\x12\t\n\x05\x43LOCK\x10\x03*F\n\x0bMatchStatus\x12\x1c\n\x18MATCH_STATUS_UNSPECIFIED\x10\x00\x12\x0b\n\x07PLAYING\x10\x01\x12\x0c\n\x08\x46INISHED\x10\x02:L\n\x04game\x12\x1f.google.protobuf.ServiceOptions\x18\xb5\x87\x03 \x01(\x0b\x32\x1b.gloaming.table.v1.GameInfo:0\n\x07of_game\x12\x1d.google.protobuf.FieldOptions\x18\xb6\x87\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gloaming.table.v1.table_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MATCHSTATUS']._serialized_start=1136
-  _globals['_MATCHSTATUS']._serialized_end=1206
+  _globals['_MATCHSTATUS']._serialized_start=1263
+  _globals['_MATCHSTATUS']._serialized_end=1333
   _globals['_GAMEINFO']._serialized_start=119
   _globals['_GAMEINFO']._serialized_end=213
-  _globals['_SETTINGS']._serialized_start=215
-  _globals['_SETTINGS']._serialized_end=339
-  _globals['_SEATING']._serialized_start=341
-  _globals['_SEATING']._serialized_end=408
-  _globals['_SEATING_ORDER']._serialized_start=352
-  _globals['_SEATING_ORDER']._serialized_end=408
-  _globals['_BOT']._serialized_start=410
-  _globals['_BOT']._serialized_end=459
-  _globals['_BOT_KIND']._serialized_start=417
-  _globals['_BOT_KIND']._serialized_end=459
-  _globals['_SEATREQUEST']._serialized_start=461
-  _globals['_SEATREQUEST']._serialized_end=562
-  _globals['_SEAT']._serialized_start=565
-  _globals['_SEAT']._serialized_end=693
-  _globals['_OUTCOME']._serialized_start=696
-  _globals['_OUTCOME']._serialized_end=851
-  _globals['_OUTCOME_ENDING']._serialized_start=790
-  _globals['_OUTCOME_ENDING']._serialized_end=851
-  _globals['_SEATCHANGED']._serialized_start=853
-  _globals['_SEATCHANGED']._serialized_end=905
-  _globals['_MATCHFINISHED']._serialized_start=907
-  _globals['_MATCHFINISHED']._serialized_end=967
-  _globals['_PLAYED']._serialized_start=970
-  _globals['_PLAYED']._serialized_end=1134
-  _globals['_PLAYED_BY']._serialized_start=1078
-  _globals['_PLAYED_BY']._serialized_end=1134
+  _globals['_SETTINGS']._serialized_start=216
+  _globals['_SETTINGS']._serialized_end=386
+  _globals['_SEATING']._serialized_start=388
+  _globals['_SEATING']._serialized_end=455
+  _globals['_SEATING_ORDER']._serialized_start=399
+  _globals['_SEATING_ORDER']._serialized_end=455
+  _globals['_BOT']._serialized_start=457
+  _globals['_BOT']._serialized_end=506
+  _globals['_BOT_KIND']._serialized_start=464
+  _globals['_BOT_KIND']._serialized_end=506
+  _globals['_SEATREQUEST']._serialized_start=508
+  _globals['_SEATREQUEST']._serialized_end=609
+  _globals['_SEAT']._serialized_start=612
+  _globals['_SEAT']._serialized_end=805
+  _globals['_OUTCOME']._serialized_start=808
+  _globals['_OUTCOME']._serialized_end=978
+  _globals['_OUTCOME_ENDING']._serialized_start=902
+  _globals['_OUTCOME_ENDING']._serialized_end=978
+  _globals['_SEATCHANGED']._serialized_start=980
+  _globals['_SEATCHANGED']._serialized_end=1032
+  _globals['_MATCHFINISHED']._serialized_start=1034
+  _globals['_MATCHFINISHED']._serialized_end=1094
+  _globals['_PLAYED']._serialized_start=1097
+  _globals['_PLAYED']._serialized_end=1261
+  _globals['_PLAYED_BY']._serialized_start=1205
+  _globals['_PLAYED_BY']._serialized_end=1261
 # @@protoc_insertion_point(module_scope)

@@ -39,14 +39,16 @@ class GameInfo(_message.Message):
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., min_seats: _Optional[int] = ..., max_seats: _Optional[int] = ..., real_time: _Optional[bool] = ...) -> None: ...
 
 class Settings(_message.Message):
-    __slots__ = ("move_seconds", "spectators", "rated")
+    __slots__ = ("move_seconds", "spectators", "rated", "start_seconds")
     MOVE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SPECTATORS_FIELD_NUMBER: _ClassVar[int]
     RATED_FIELD_NUMBER: _ClassVar[int]
+    START_SECONDS_FIELD_NUMBER: _ClassVar[int]
     move_seconds: int
     spectators: bool
     rated: bool
-    def __init__(self, move_seconds: _Optional[int] = ..., spectators: _Optional[bool] = ..., rated: _Optional[bool] = ...) -> None: ...
+    start_seconds: int
+    def __init__(self, move_seconds: _Optional[int] = ..., spectators: _Optional[bool] = ..., rated: _Optional[bool] = ..., start_seconds: _Optional[int] = ...) -> None: ...
 
 class Seating(_message.Message):
     __slots__ = ()
@@ -81,20 +83,24 @@ class SeatRequest(_message.Message):
     def __init__(self, player: _Optional[str] = ..., bot: _Optional[_Union[Bot.Kind, str]] = ..., name: _Optional[str] = ...) -> None: ...
 
 class Seat(_message.Message):
-    __slots__ = ("seat", "player", "name", "bot", "resigned", "stand_in")
+    __slots__ = ("seat", "player", "name", "bot", "resigned", "stand_in", "connected", "deadline")
     SEAT_FIELD_NUMBER: _ClassVar[int]
     PLAYER_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     BOT_FIELD_NUMBER: _ClassVar[int]
     RESIGNED_FIELD_NUMBER: _ClassVar[int]
     STAND_IN_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_FIELD_NUMBER: _ClassVar[int]
     seat: int
     player: str
     name: str
     bot: Bot.Kind
     resigned: bool
     stand_in: bool
-    def __init__(self, seat: _Optional[int] = ..., player: _Optional[str] = ..., name: _Optional[str] = ..., bot: _Optional[_Union[Bot.Kind, str]] = ..., resigned: _Optional[bool] = ..., stand_in: _Optional[bool] = ...) -> None: ...
+    connected: bool
+    deadline: _timestamp_pb2.Timestamp
+    def __init__(self, seat: _Optional[int] = ..., player: _Optional[str] = ..., name: _Optional[str] = ..., bot: _Optional[_Union[Bot.Kind, str]] = ..., resigned: _Optional[bool] = ..., stand_in: _Optional[bool] = ..., connected: _Optional[bool] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Outcome(_message.Message):
     __slots__ = ("ending", "ranks", "winners")
@@ -103,9 +109,11 @@ class Outcome(_message.Message):
         ENDING_UNSPECIFIED: _ClassVar[Outcome.Ending]
         COMPLETED: _ClassVar[Outcome.Ending]
         RESIGNED: _ClassVar[Outcome.Ending]
+        ABANDONED: _ClassVar[Outcome.Ending]
     ENDING_UNSPECIFIED: Outcome.Ending
     COMPLETED: Outcome.Ending
     RESIGNED: Outcome.Ending
+    ABANDONED: Outcome.Ending
     ENDING_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     WINNERS_FIELD_NUMBER: _ClassVar[int]
