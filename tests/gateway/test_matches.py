@@ -281,8 +281,8 @@ async def test_my_matches_are_listed_newest_first_a_page_at_a_time(gateway: Stan
         "status": "PLAYING",
         "version": 1,
         "seats": [
-            {"seat": 0, "player": "p", "name": "Ann", "bot": "KIND_UNSPECIFIED", "resigned": False, "standIn": False},
-            {"seat": 1, "player": "", "name": "Bot", "bot": "STANDARD", "resigned": False, "standIn": False},
+            {"seat": 0, "player": "p", "name": "Ann", "bot": "KIND_UNSPECIFIED", "resigned": False, "standIn": False, "connected": False},
+            {"seat": 1, "player": "", "name": "Bot", "bot": "STANDARD", "resigned": False, "standIn": False, "connected": False},
         ],
         "viewerSeat": 0,
         "toMove": [0],
