@@ -18,13 +18,22 @@ PROTOS := $(shell find proto/gloaming -name '*.proto' | LC_ALL=C sort)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock' pyproject.toml
 
-.PHONY: help run test check bench bench-peers soak proto baseline lock format clean
+COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) --project-name gloaming --file deploy/compose.yaml
+
+.PHONY: help run up down test check bench bench-peers soak proto baseline lock format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s%s\n", $$1, $$2}' Makefile
 
 run: $(RUN) ## serve everything on this machine: PORT=8080 HOST=127.0.0.1 ARGS="--replicas 2 --verbose"
 	@exec $(BIN)/python -m deploy.local --port $(PORT) --host $(HOST) --data .gloaming/$(PORT) $(ARGS)
+
+up: ## build the image and serve everything in containers: GLOAMING_PORT=8080; needs Docker with compose
+	$(COMPOSE) up --build --detach
+	@echo "Gloaming is at http://127.0.0.1:$${GLOAMING_PORT:-8080} as soon as it is healthy: $(COMPOSE) ps"
+
+down: ## stop it; its matches are kept in a volume: ARGS=--volumes forgets them
+	$(COMPOSE) down $(ARGS)
 
 test: $(DEV) ## run the tests: ARGS="-k night_clan", ARGS="-n 0" for all in one process
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)

@@ -46,8 +46,9 @@ _AT_ONCE = 256
 # A round trip that broke is made anew so often, after a pause that grows up to the longest: every script here may run twice and does its
 # work once.
 _TRIES, _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 3, 0.05, 0.5
-# What Redis says first when it cannot serve now, and it may pass: memory or disk is full, master or replicas are lost, it is busy.
-_PASSING = {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED", "BUSY"}
+# What Redis says first when it cannot serve now, and it may pass: memory or disk is full, master or replicas are lost, it is busy, or it is
+# not set up yet to let anybody in.
+_PASSING = {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED", "BUSY", "DENIED"}
 
 
 class Script:
@@ -227,7 +228,11 @@ class _Lane:
     async def _round_trip(self, commands: list[bytes]) -> list[Any]:
         if self._connection is None:
             self._connection = cast(Any, self._pool).make_connection()  # redis-py leaves it untyped
-        await self._connection.send_packed_command(commands)
+        try:
+            await self._connection.send_packed_command(commands)
+        except ResponseError as refusal:
+            # It connects first, and a server that wants nobody from here says so by refusing what redis-py greets it with.
+            raise ConnectionError(str(refusal)) from refusal
         replies = []
         for _ in commands:
             try:

@@ -142,3 +142,22 @@ async def test_a_call_that_is_cancelled_leaves_its_answer_to_nobody(storage: Sto
         done = await asyncio.gather(*calls, return_exceptions=True)
         assert done[1::2] == [2, 4, 6, 8]
         assert all(answer == m or isinstance(answer, asyncio.CancelledError) for m, answer in zip((1, 3, 5, 7), done[::2], strict=True))
+
+
+async def test_a_redis_that_lets_nobody_in_is_an_unavailable_storage(add: Script) -> None:
+    # Redis in its protected mode greets whoever comes from another machine like this.
+    async def deny(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            writer.write(b"-DENIED Redis is running in protected mode\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(deny, "127.0.0.1", 0)
+    storage = Storage(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    try:
+        await unavailable(storage, add)
+        with pytest.raises(Unavailable):
+            await storage.call(storage.redis.get("n"))
+        assert not await storage.alive()
+    finally:
+        await storage.close()
+        server.close()
