@@ -280,6 +280,29 @@ async def test_a_watch_that_cannot_be_taken_up_again_now_is_taken_up_later(serve
         assert ann.inbox() == []
 
 
+async def test_a_watch_that_is_refused_does_not_take_a_later_one_of_the_same_match_with_it(served: Stand, keys: Keys, world: World) -> None:
+    held: list[live_pb2.ClientFrame] = []
+    refuse_one = refusing("STORAGE_UNAVAILABLE", 503, 1)
+
+    def answer(link: Link, number: int, frame: live_pb2.ClientFrame) -> bool:
+        held.append(frame)
+        if len(held) == 2:
+            refuse_one(link, number, held[0])
+        return len(held) == 1
+
+    for replica in world.replicas:
+        replica.answer = answer
+    async with live(served.live_url, keys.token("ann")) as ann:
+        refused, taken = [await ann.ask(watch=live_pb2.Watch(match_id=MATCH_ID, after=START)) for _ in range(2)]
+        assert (await ann.answer(refused)).problem.reason == "STORAGE_UNAVAILABLE"
+        assert (await ann.answer(taken)).HasField("result")
+        (first,) = [replica for replica in world.replicas if replica.links]
+        await first.stop()
+        await eventually(lambda: watchers(world) == 1)
+        world.play(MATCH_ID)
+        assert await versions(ann, 1) == [1]
+
+
 async def test_a_service_that_is_behind_refuses_and_nothing_piles_up(
     served: Stand, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
