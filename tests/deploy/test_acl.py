@@ -1,0 +1,112 @@
+"""The users that `deploy/redis/users.acl` makes: each process can do its work, and touch nothing of another's."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import NoPermissionError, ResponseError
+
+from deploy.redis_server import RedisServer
+from gateway.registry import GAMES
+from services.kit.game import Game
+from tests.gateway.stand import stand
+from tests.harness import EVERY_GAME, Keys, play_out, table
+
+USERS = Path(__file__).resolve().parents[2] / "deploy" / "redis" / "users.acl"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return Keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+async def fenced(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    """A Redis with those users; each one's password is its name."""
+    text = re.sub(r"#([A-Z_]+)_SHA256", lambda user: "#" + hashlib.sha256(user[1].lower().encode()).hexdigest(), USERS.read_text())
+    lines = [line for line in text.splitlines() if line.startswith("user ")]
+    with RedisServer(tmp_path / "redis") as server:
+        admin: Any
+        async with Redis.from_url(server.url) as admin:
+            for line in sorted(lines, key=lambda line: line.startswith("user default")):  # itself last
+                await admin.execute_command("ACL", "SETUSER", *line.split()[1:])
+        yield server
+
+
+def url_of(server: RedisServer, user: str) -> str:
+    return f"redis://{user}:{user}@127.0.0.1:{server.port}/0"
+
+
+@pytest.mark.parametrize("game", EVERY_GAME, ids=lambda game: game.id)
+async def test_a_match_is_played_watched_and_recorded_by_the_user_of_its_game(fenced: RedisServer, keys: Keys, game: Game) -> None:
+    async with table(game, keys, url_of(fenced, game.id), replicas=2) as there:
+        match_id = await there.create()
+        watching = asyncio.create_task(_last(there.player(there.names[0], replica=1).watch(match_id)))
+        await play_out(match_id, *there.everyone())
+        assert (await watching).event.event.HasField("match_finished")
+        assert (await there.player(there.names[0]).record(match_id)).seed
+
+
+async def _last(watch: Any) -> Any:
+    async for seen in watch:
+        last = seen
+    return last
+
+
+async def test_the_gateway_does_its_work_by_its_user(fenced: RedisServer, keys: Keys) -> None:
+    async with stand(keys, url_of(fenced, "gateway")) as gateway:
+        ann = await gateway.sign_in("Ann")
+        gateway.be(ann)
+        match = {"game": "night_clan", "seats": [{"player": "me"}, {"bot": "STANDARD"}]}
+        made = await gateway.http.post("/v1/matches", json=match, headers={"Idempotency-Key": "k" * 32})
+        assert made.status_code == 201
+        assert (await gateway.http.get("/v1/players/me/matches")).json()["matches"]
+        assert (await gateway.http.post("/v1/players/me:signOut")).status_code == 200
+        assert (await gateway.http.get("/v1/players/me")).json()["reason"] == "TOKEN_REVOKED"
+
+
+@pytest.mark.parametrize("user", ["gateway", *GAMES])
+async def test_nobody_touches_what_belongs_to_another(fenced: RedisServer, user: str) -> None:
+    client: Any
+    async with Redis.from_url(url_of(fenced, user)) as client:
+        for other in {"gateway", *GAMES} - {user}:
+            for command in (
+                ("HGETALL", f"{other}:{{{other}-abcdefgh}}:match"),
+                ("XRANGE", f"{other}:{{{other}-abcdefgh}}:events", "-", "+"),
+                ("SET", f"{other}:key", "1"),
+                ("EVAL", "return redis.call('GET', KEYS[1])", "1", f"{other}:key"),
+                ("SPUBLISH", f"{other}:{{{other}-abcdefgh}}:bell", "x"),
+            ):
+                with pytest.raises(NoPermissionError):
+                    await client.execute_command(*command)
+            with pytest.raises(ResponseError, match="ACL failure in script"):
+                await client.eval(f"return redis.call('GET', '{other}:key')", 0)
+            with pytest.raises(NoPermissionError):
+                await _listen(client, f"{other}:{{{other}-abcdefgh}}:bell")
+        for forbidden in ("FLUSHALL", "KEYS *", "CONFIG GET *", "ACL LIST", "SHUTDOWN"):
+            with pytest.raises(NoPermissionError):
+                await client.execute_command(*forbidden.split())
+
+
+async def _listen(client: Any, channel: str) -> None:
+    async with client.pubsub() as pubsub:
+        await pubsub.ssubscribe(channel)
+        await pubsub.get_message(timeout=5)
+
+
+async def test_a_game_reads_who_has_signed_out_and_changes_nothing_about_it(fenced: RedisServer) -> None:
+    async with Redis.from_url(url_of(fenced, "night_clan")) as client:
+        assert await client.get("gateway:revoked:p1") is None
+        with pytest.raises(NoPermissionError):
+            await client.set("gateway:revoked:p1", "0")
+
+
+def test_there_is_a_user_for_the_gateway_and_for_every_game_and_no_other() -> None:
+    assert re.findall(r"^user (\S+)", USERS.read_text(), re.MULTILINE) == ["default", "gateway", *GAMES]
