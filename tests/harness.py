@@ -175,10 +175,10 @@ class Table:
     ) -> str:
         """Makes a match and returns its id.
 
-        Its seats are the fewest players that the game takes unless they are named (`bot` is a bot), in that order, and no clock runs,
-        unless told otherwise. In real time its windows are as short as they may be.
+        Its seats are the fewest players that the game takes unless they are named (`bot` is a bot), in that order, no clock runs and it
+        waits for nobody, unless told otherwise. In real time its windows are as short as they may be.
         """
-        settings = {"move_seconds": 0, **settings}
+        settings = {"move_seconds": 0, "start_seconds": 0, **settings}
         request = self.game.message("CreateMatchRequest")(
             match_id=match_id or new_match_id(self.game),
             options=options or quick(self.game),

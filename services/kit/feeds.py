@@ -79,13 +79,22 @@ class Feeds:
     Args:
         load: reads a match as it stands.
         seat_given_up: whether an entry says that the seat's player has resigned, and from now on only watches.
+        attended: hears of a match that somebody with a seat began or ceased to watch, and whether it is over.
     """
 
-    def __init__(self, sessions: Sessions, bells: Bells, load: Load, seat_given_up: Callable[[Placed, int], bool]) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        bells: Bells,
+        load: Load,
+        seat_given_up: Callable[[Placed, int], bool],
+        attended: Callable[[str, bool], None],
+    ) -> None:
         self.sessions = sessions
         self.bells = bells
         self.load = load
         self.seat_given_up = seat_given_up
+        self.attended = attended
         self._feeds: dict[str, _Feed] = {}
 
     async def watch(self, match_id: str, after: Cursor | None, viewer_of: ViewerOf, watcher: Watcher) -> None:
@@ -100,13 +109,25 @@ class Feeds:
             feed = self._feeds[match_id] = _Feed(self, match_id)
         watch = _Watch(self, watcher, viewer_of, after)
         feed.watches[watch] = None
+        over = False
         try:
             if await feed.bring(watch):
+                if watch.viewer is not None:
+                    self.attended(match_id, over)
                 await watch.over
+            over = True
         finally:
             del feed.watches[watch]
+            if watch.was_seated:
+                self.attended(match_id, over)
             if not feed.watches:
                 await feed.close()
+
+    def seats(self, match_id: str) -> frozenset[int]:
+        """The seats whose players watch a match on this replica."""
+        feed = self._feeds.get(match_id)
+        watches = feed.watches if feed else ()
+        return frozenset(watch.viewer for watch in watches if watch.viewer is not None and not watch.reading)
 
     def told(self, match_id: str, bell: Bell) -> None:
         """Rings for what this replica itself has just stored, without waiting for Redis to say so."""
@@ -190,6 +211,7 @@ class _Watch:
         self.viewer_of = viewer_of
         self.after = after
         self.viewer: int | None = None
+        self.was_seated = False
         self.reading = True
         self.missed: list[Telling] | None = []
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -280,7 +302,7 @@ class _Feed:
             if await self._read(watch):
                 return False
             if watch.missed is not None:
-                watch.reading = False
+                watch.reading, watch.was_seated = False, watch.viewer is not None
                 for telling in watch.missed:
                     watch.deliver(telling)
                 return not session.table.outcome

@@ -245,6 +245,10 @@ def seating(order: int, count: int, chance: Chance) -> tuple[int, ...]:
     return listed if order == table_pb2.Seating.AS_LISTED else chance.shuffle("seating", listed)
 
 
+# The ranks of a match that the platform gave up, a seat each: above 1, so that nobody wins.
+NOBODY_WINS = (2,)
+
+
 def ranks_with_resigned(ranks: Sequence[int], resigned: Sequence[bool]) -> list[int]:
     """Ranks with every seat that resigned behind all others (ALL-01); order among the rest stays, gaps close up."""
     keys = [(gone, rank if not gone else 0) for rank, gone in zip(ranks, resigned, strict=True)]

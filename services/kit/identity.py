@@ -74,12 +74,20 @@ class Identity:
             Unauthenticated: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED.
             Unavailable: revocations cannot be read.
         """
+        caller = self.says(authorization)
+        await self.recheck(caller)
+        return caller
+
+    def says(self, authorization: str | None) -> Caller:
+        """Returns whose token it says it is, by a signature of ours; it may have run out or been revoked.
+
+        Raises:
+            Unauthenticated: TOKEN_MISSING, TOKEN_INVALID.
+        """
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise Unauthenticated("TOKEN_MISSING", "send authorization: Bearer <access token>")
-        caller = self._verify(token.strip())
-        await self.recheck(caller)
-        return caller
+        return self._verify(token.strip())
 
     async def recheck(self, caller: Caller) -> None:
         """Makes sure that a token is still good, for a call that goes on for long. Raises as `caller` does."""

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from google.protobuf.message import Message
@@ -25,11 +25,28 @@ from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines, Moment
 from services.kit.errors import Forbidden, Raced, Refused, Unreadable
 from services.kit.feeds import Feeds, ViewerOf
-from services.kit.game import Game, Value, is_refusal, ranks_with_resigned, seating
+from services.kit.game import NOBODY_WINS, Game, Value, is_refusal, ranks_with_resigned, seating
 from services.kit.identity import Caller, Identity
 from services.kit.messages import Messages, settings_of
+from services.kit.presence import Presence
 from services.kit.reactions import Reaction, Reactions
-from services.kit.sessions import Answer, Bell, Entry, Meta, Outcome, Placed, Round, Seat, Session, Sessions, Table, Window, answer_for
+from services.kit.results import Results
+from services.kit.sessions import (
+    Answer,
+    Bell,
+    Entry,
+    Meta,
+    Outcome,
+    Placed,
+    Present,
+    Round,
+    Seat,
+    Session,
+    Sessions,
+    Table,
+    Window,
+    answer_for,
+)
 from services.kit.settings import ServiceSettings
 from services.kit.storage import Storage
 
@@ -46,8 +63,12 @@ _TRUSTED_SECONDS = 1.0
 _DAY = 86_400
 
 By = table_pb2.Played.By
-# Among the deadlines of seats, the one of the window, and the one of a pending reaction.
-_NO_SEAT, _PENDING = -1, -2
+# Among the deadlines of seats, the one of the window, that of a pending reaction, when the match is given up, and that it has ended.
+_NO_SEAT, _PENDING, _GIVEN_UP, _ENDED = -1, -2, -3, -4
+# A match that has ended is woken so much later: its result is to be handed out, and its other wake-ups to be settled.
+_ENDED_MS = 100
+# A match is given up after the time that the operator sets and that of so many moves.
+_MOVES_TO_ABANDON = 3
 
 
 class Matches:
@@ -61,7 +82,9 @@ class Matches:
         self._deadlines = Deadlines(game.id, storage, settings)
         self._bells = Bells(storage)
         self._messages = Messages(game)
-        self.feeds = Feeds(self._sessions, self._bells, self._load, self._messages.seat_given_up)
+        self.feeds = Feeds(self._sessions, self._bells, self._load, self._messages.seat_given_up, self._attended)
+        self._presence = Presence(settings, self.feeds.seats, self._attend)
+        self.results = Results(game, storage, self._sessions, self._messages, settings)
         self._rng = random.SystemRandom()
         self._reactions = (
             Reactions(
@@ -84,6 +107,7 @@ class Matches:
             await self._deadlines.sweep(self.wake, stopping)
             if self._reactions:
                 await self._reactions.close()
+            await self._presence.close()
             hearing.cancel()
 
     def drain(self) -> None:
@@ -106,8 +130,13 @@ class Matches:
         chance = Chance(seed)
         step = self._game.rules.setup(options, len(listed), chance)
         seats = tuple(Seat(listed[i].player, listed[i].name, listed[i].bot) for i in seating(order, len(listed), chance))
-        state, entries = self._run_through(step.state, self._messages.entries(step.events, len(seats)), len(seats), chance)
-        table, latest = await self._timed(request.match_id, Table(seats), state, settings, acted=None)
+        table, state, entries = Table(seats), step.state, self._messages.entries(step.events, len(seats))
+        window = self._game.real_time.window(state) if self._game.real_time else None
+        if window and settings.start_seconds and _humans(table):
+            table = msgspec.structs.replace(table, window=Window(~window.number, 0))
+        else:
+            state, entries = self._run_through(state, entries, len(seats), chance)
+        timed = await self._timed(request.match_id, table, state, settings, acted=None)
         meta = Meta(
             kit_schema=sessions.SCHEMA,
             game_schema=self._game.schema,
@@ -121,16 +150,17 @@ class Matches:
             request.match_id,
             judged=0,
             meta=meta,
-            table=table,
+            table=timed.table,
             state=state,
             entries=entries,
             keep_seconds=self._settings.live_ttl_days * _DAY,
-            latest=latest,
+            latest=timed.latest,
             round_=self._round(Round(), None, state)[0],
+            acted=timed.moment.now - timed.moment.credit,
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
-            self.told(request.match_id, placed, cursor.BEGINNING.entry)
+            self.told(request.match_id, placed)
         return self.shown(await self._load(request.match_id), None)
 
     async def get(self, match_id: str, caller: Caller) -> Message:
@@ -199,9 +229,9 @@ class Matches:
         placed, seat = await self._once("Resign", request.match_id, caller, request_id, b"", self._resign)
         return self._messages.accepted("ResignResponse", request.match_id, placed[-1].cursor, placed, seat)
 
-    def told(self, match_id: str, placed: Sequence[Placed], follows: str) -> None:
-        """Tells those who watch on this replica what was stored after the entry `follows`, without waiting for the bell."""
-        self.feeds.told(match_id, Bell(follows, tuple(placed)))
+    def told(self, match_id: str, bell: Bell) -> None:
+        """Tells those who watch on this replica what was stored, without waiting for the bell."""
+        self.feeds.told(match_id, bell)
 
     async def events(self, request: Any, caller: Caller) -> Message:
         """Lists a page of events."""
@@ -263,7 +293,13 @@ class Matches:
                 dues[_NO_SEAT] = max(session.table.window.due + credit, session.round.due or 0)
             if session.round.due is not None:
                 dues[_PENDING] = session.round.due
-            if session.table.outcome or not dues:
+            if (given_up := self._given_up(session, moment)) is not None:
+                dues[_GIVEN_UP] = max(given_up, session.round.due or 0)
+            if session.table.outcome:
+                if _is_rated(session):
+                    await self.results.put(match_id)
+                return None
+            if not dues:
                 return None
             seat = min(dues, key=dues.__getitem__)
             # Clocks have run until that moment: what came after may yet turn out to be an outage.
@@ -273,6 +309,9 @@ class Matches:
             if seat == _NO_SEAT:
                 if await self._end_window(session):
                     metrics.DEADLINE_LATENESS.observe(late)
+                continue
+            if seat == _GIVEN_UP:
+                await self._give_up(session)
                 continue
             by = By.BOT if session.table.seats[seat].automatic else By.CLOCK
             view, moves = self._game.rules.view(session.state, seat), self._game.rules.legal(session.state, seat)
@@ -323,7 +362,8 @@ class Matches:
         timeouts = before.timeouts + 1 if by == By.CLOCK else before.timeouts if by == By.BOT else 0
         after = msgspec.structs.replace(before, timeouts=timeouts, stand_in=by != By.PLAYER and timeouts >= _TIMEOUTS_TO_STAND_IN)
         entries = self._messages.entries(step.events, len(session.table.seats))
-        placed = await self._commit(session, step.state, entries, act, seat=seat, after=after, answer=answer)
+        by_player = by == By.PLAYER
+        placed = await self._commit(session, step.state, entries, act, seat=seat, after=after, answer=answer, by_player=by_player)
         if placed:
             metrics.MOVES.labels(By.Name(by).lower()).inc()
         return placed
@@ -348,7 +388,60 @@ class Matches:
             after=msgspec.structs.replace(before, resigned=True, stand_in=False, timeouts=0),
             ended=(table_pb2.Outcome.RESIGNED, (1, 1)) if of_two else None,
             answer=answer,
+            by_player=True,
         )
+
+    async def _give_up(self, session: Session) -> Sequence[Placed] | None:
+        """Ends a match in which no player did anything for too long; nobody wins it."""
+        state, ranks = self._game.rules.end_early(session.state), NOBODY_WINS * len(session.table.seats)
+        # Unless somebody has come meanwhile.
+        return await self._commit(session, state, [], ended=(table_pb2.Outcome.ABANDONED, ranks), connected=session.connected)
+
+    def _given_up(self, session: Session, moment: Moment) -> int | None:
+        """When a match is given up unless a player does something, ms, credit of the moment included; None if never."""
+        if not self._settings.abandon_seconds or session.acted is None or not _humans(session.table):
+            return None
+        span = self._abandon_ms(settings_of(session))
+        if session.connected:
+            return session.now + span
+        return max(session.acted + moment.credit, session.watched + max(0, moment.credit - session.table.credit)) + span
+
+    def _abandon_ms(self, settings: table_pb2.Settings) -> int:
+        return (self._settings.abandon_seconds + _MOVES_TO_ABANDON * settings.move_seconds) * 1000
+
+    # Who is there.
+
+    def _attended(self, match_id: str, over: bool) -> None:
+        if over:
+            self._presence.forget(match_id)
+        else:
+            self._presence.look(match_id)
+
+    async def _attend(self, match_id: str, leases: list[tuple[str, int]]) -> None:
+        """Stores who watches a match here, and has it told if others are connected than was told; the last begins a match that waits."""
+        there = await self._sessions.attend(match_id, leases)
+        for _ in range(_JUDGED_AT_MOST):
+            if there is None or there.connected == there.present:
+                return
+            session = await self._load(match_id)
+            seats = session.table.seats
+            connected = there.present & _humans(session.table)
+            changed = sorted(connected ^ session.connected)
+            credited = max(0, self._deadlines.credit(match_id) - session.table.credit)
+            if session.table.outcome or not changed:
+                return
+            entries = [self._messages.seat_changed(n, seats[n], connected=n in connected, credited=credited) for n in changed]
+            if await self._tell_presence(session, there, connected, entries):
+                return
+            there = await self._sessions.attend(match_id, [])
+
+    async def _tell_presence(self, session: Session, there: Present, connected: frozenset[int], entries: list[Entry]) -> bool:
+        if _waits(session.table) and connected >= _humans(session.table):
+            return bool(await self._commit(session, session.state, entries, connected=connected))
+        bell = await self._sessions.tell_presence(session, there._replace(connected=session.connected), connected, entries)
+        if bell and bell.placed:
+            self.told(session.match_id, bell)
+        return bell is not None
 
     # Real time.
 
@@ -356,6 +449,8 @@ class Matches:
         """Reads a match, its reactions taken in; those that are due are decided before, and a round that they have closed is committed."""
         while True:
             session = await self._sessions.load(match_id, answer)
+            if session.present != session.connected:
+                self._presence.look(match_id)  # a replica is gone that nobody heard of since
             if not self._reactions or session.table.outcome:
                 return session
             assert self._game.real_time
@@ -390,13 +485,15 @@ class Matches:
 
     async def _close_round(self, session: Session, events: list[Value]) -> bool:
         """Commits what a round's reactions have led to; or nothing, if another replica has, or one more reaction came first."""
-        return bool(await self._commit(session, session.state, self._messages.entries(events, len(session.table.seats))))
+        entries = self._messages.entries(events, len(session.table.seats))
+        return bool(await self._commit(session, session.state, entries, by_player=session.round.by_players))
 
     async def _end_window(self, session: Session) -> Sequence[Placed] | None:
         """Commits what the end of the present window gives; or nothing, if a commit or a reaction came first."""
         assert self._game.real_time
         step = self._game.real_time.on_timeout(session.state, Chance(session.meta.seed))
-        return await self._commit(session, step.state, self._messages.entries(step.events, len(session.table.seats)), self._window_ended)
+        entries = self._messages.entries(step.events, len(session.table.seats))
+        return await self._commit(session, step.state, entries, self._window_ended, by_player=session.round.by_players)
 
     def _run_through(self, state: Value, entries: list[Entry], seats: int, chance: Chance) -> tuple[Value, list[Entry]]:
         """Where windows of no length follow, what is after them, each with the entries that its end gives."""
@@ -436,17 +533,31 @@ class Matches:
         after: Seat | None = None,
         ended: tuple[int, Sequence[int]] | None = None,
         answer: Answer | None = None,
+        by_player: bool = False,
+        connected: frozenset[int] | None = None,
     ) -> Sequence[Placed] | None:
-        """Commits what a seat, or the clock, did: its events, then what changed at the table, then what follows at once, then the end."""
-        seats = session.table.seats
-        entries = [*entries]
+        """Commits what a seat, or the clock, did: its events, then what changed at the table, then what follows at once, then the end.
+
+        Args:
+            by_player: whether a player did it.
+            connected: the seats that are connected from now on, if that has changed.
+        """
+        seats, settings = session.table.seats, settings_of(session)
+        entries, changed = [*entries], -1
         if seat is not None and after is not None:
             before = seats[seat]
             seats = (*seats[:seat], after, *seats[seat + 1 :])
             if (before.resigned, before.stand_in) != (after.resigned, after.stand_in):
-                entries.append(self._messages.seat_changed(seat, after))
+                connected = session.connected - {seat} if after.resigned else session.connected
+                # Told of below, when its clock is known.
+                changed = len(entries)
+                entries.append(Entry(b""))
         table = msgspec.structs.replace(session.table, seats=seats)
-        state, entries = self._run_through(state, _made_by(act, entries), len(seats), Chance(session.meta.seed))
+        entries = _made_by(act, entries)
+        there = session.connected if connected is None else connected
+        waits = _waits(table) and act != self._window_ended and not there >= _humans(table)
+        if not waits:
+            state, entries = self._run_through(state, entries, len(seats), Chance(session.meta.seed))
         if ended := ended or self._ranks(state):
             ending, ranks = ended
             outcome = Outcome(ending, tuple(ranks_with_resigned(ranks, [there.resigned for there in seats])))
@@ -454,29 +565,45 @@ class Matches:
             entries.append(self._messages.match_finished(outcome))
         round_, round_after = ("end", Round()) if ended else self._round(session.round, session.stored, state)
         opens = round_after.number not in (0, session.round.number)
-        table, latest = await self._timed(session.match_id, table, state, settings_of(session), acted=seat, now=session.now, opens=opens)
+        timed = await self._timed(session.match_id, table, state, settings, acted=seat, now=session.now, opens=opens, waits=waits)
+        table = timed.table
+        if seat is not None and changed >= 0:
+            told = self._messages.seat_changed(seat, table.seats[seat], connected=seat in (connected or ()) and not ended)
+            entries[changed] = msgspec.structs.replace(told, act=entries[changed].act)
         days = self._settings.finished_ttl_days if ended else self._settings.live_ttl_days
-        placed = await self._sessions.commit(
+        bell = await self._sessions.commit(
             session.match_id,
             judged=session.version,
             table=table,
             state=state,
             entries=entries,
             keep_seconds=days * _DAY,
-            latest=latest,
+            latest=timed.latest,
             reactions=session.round.decided,
             round_=round_,
             answer=answer,
+            connected=None if connected is None else (session.connected, connected),
+            acted=timed.moment.now - timed.moment.credit if by_player else None,
         )
-        if not placed:
+        if not bell:
             return None
+        placed = bell.placed
         if ended:
             metrics.MATCHES.labels(table_pb2.Outcome.Ending.Name(ended[0]).lower()).inc()
-        self.told(session.match_id, placed, session.cursor.entry)
+        self.told(session.match_id, bell)
         if self._reactions:
             now, last = placed[-1].time, placed[-1].cursor
             after_it = replace(
-                session, now=now, answer=None, version=last.version, cursor=last, table=table, state=state, stored=state, round=round_after
+                session,
+                now=now,
+                answer=None,
+                version=last.version,
+                cursor=last,
+                table=table,
+                state=state,
+                stored=state,
+                round=round_after._replace(by_players=False),
+                connected=session.connected if connected is None else connected,
             )
             self._reactions.keep(after_it)
         return placed
@@ -491,28 +618,35 @@ class Matches:
         acted: int | None,
         now: int | None = None,
         opens: bool = False,
-    ) -> tuple[Table, int | None]:
+        waits: bool = True,
+    ) -> _Timed:
         """Sets when each seat's wake-up is due, and schedules the match for the new ones, before the commit that needs them.
 
         Args:
             acted: the seat that moved.
             now: the storage's time, ms, at which the match stood as it was judged; None for a match that is not there yet.
             opens: whether a round opens with it, in which every bot thinks anew.
-
-        Returns:
-            The table, and the last moment for that commit, if it needs one.
+            waits: whether a match whose first window has not begun waits on.
         """
         to_move = () if table.outcome else self._game.rules.to_move(state)
         delays = {n: self._delay_ms(state, n, table.seats[n], settings) for n in to_move}
         timed = {n: delay for n, delay in delays.items() if delay is not None}
         fresh = {n: delay for n, delay in timed.items() if n == acted or opens or table.seats[n].due is None}
         window = self._game.real_time.window(state) if self._game.real_time and not table.outcome else None
-        if window and (table.window is None or table.window.number != window.number):
+        waits = waits and window is not None and _waits(table)
+        if window and (table.window is None or table.window.number != (~window.number if waits else window.number)):
             fresh[_NO_SEAT] = window.ms
+        if now is None:
+            if window and waits:
+                fresh[_NO_SEAT] = settings.start_seconds * 1000 + window.ms
+            if self._settings.abandon_seconds and _humans(table):
+                fresh[_GIVEN_UP] = self._abandon_ms(settings)
+        if table.outcome and (settings.rated or _humans(table)):
+            fresh[_ENDED] = _ENDED_MS
         kept = [seat.due for n, seat in enumerate(table.seats) if n in timed and n not in fresh and seat.due is not None]
         if window and table.window and _NO_SEAT not in fresh:
             kept.append(table.window.due)
-        moment, scheduled = Moment(0, table.credit), False
+        moment, scheduled = Moment(now or 0, table.credit), False
         if fresh:
             soonest = min(fresh.values())
             known = None if now is None else self._known_moment(match_id, table, now, soonest)
@@ -530,10 +664,9 @@ class Matches:
         else:
             seats = tuple(msgspec.structs.replace(seat, due=each) for seat, each in zip(table.seats, dues, strict=True))
         ends = due(_NO_SEAT, table.window.due if table.window else None)
-        table = msgspec.structs.replace(
-            table, seats=seats, credit=moment.credit, window=Window(window.number, ends) if window and ends is not None else None
-        )
-        return table, self._deadlines.latest(moment) if scheduled else None
+        after = Window(~window.number if waits else window.number, ends) if window and ends is not None else None
+        table = msgspec.structs.replace(table, seats=seats, credit=moment.credit, window=after)
+        return _Timed(table, moment, self._deadlines.latest(moment) if scheduled else None)
 
     def _known_moment(self, match_id: str, table: Table, now: int, delay_ms: int) -> Moment | None:
         """The moment `now`, if the match has a wake-up that is early enough for what is due in `delay_ms`; else one must be scheduled."""
@@ -563,6 +696,29 @@ class Matches:
     def _ranks(self, state: Value) -> tuple[int, tuple[int, ...]] | None:
         ranks = self._game.rules.outcome(state)
         return None if ranks is None else (table_pb2.Outcome.COMPLETED, ranks)
+
+
+class _Timed(NamedTuple):
+    """A table with its dues, the moment at which they were set, and the last one, ms, for the commit that needs them, if there is one."""
+
+    table: Table
+    moment: Moment
+    latest: int | None
+
+
+def _humans(table: Table) -> frozenset[int]:
+    """The seats that are players'."""
+    return frozenset(n for n, seat in enumerate(table.seats) if seat.player and not seat.resigned)
+
+
+def _waits(table: Table) -> bool:
+    """Whether a match in real time waits for its players: then its window has the complement of its number."""
+    return table.window is not None and table.window.number < 0
+
+
+def _is_rated(session: Session) -> bool:
+    outcome = session.table.outcome
+    return bool(settings_of(session).rated and outcome and outcome.ending != table_pb2.Outcome.ABANDONED)
 
 
 def _made_by(act: bytes, entries: list[Entry]) -> list[Entry]:

@@ -8,11 +8,12 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from gloaming.relay.v1 import relay_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import commitment
 from services.kit.cursor import Cursor
 from services.kit.game import Game, Value, outcome_message
-from services.kit.sessions import Entry, Listed, Outcome, Placed, Seat, Session, Table
+from services.kit.sessions import Entry, Listed, Outcome, Placed, Seat, Session
 
 
 class Messages:
@@ -31,6 +32,7 @@ class Messages:
     def match(self, session: Session, viewer: int | None, credit: int) -> Message:
         """A match as a viewer may see it; `credit` is all that clocks have been credited with by now, ms."""
         table = session.table
+        connected = frozenset() if table.outcome else session.present
         to_move = () if table.outcome else self._game.rules.to_move(session.state)
         credited = max(0, credit - table.credit)
         clocks = [seat.due + credited for seat in table.seats if seat.due is not None and not seat.automatic]
@@ -44,7 +46,7 @@ class Messages:
             status=table_pb2.FINISHED if table.outcome else table_pb2.PLAYING,
             version=session.version,
             cursor=str(session.cursor),
-            seats=_seats(table),
+            seats=[_seat(n, seat, connected=n in connected, credited=credited) for n, seat in enumerate(table.seats)],
             viewer_seat=viewer,
             to_move=to_move,
             deadline=_timestamp(min(clocks)) if clocks else None,
@@ -85,20 +87,29 @@ class Messages:
             settings=settings_of(session),
             order=session.meta.order,
             listed=[_seat_request(listed) for listed in session.meta.listed],
-            seats=_seats(session.table),
+            seats=[_seat(n, seat) for n, seat in enumerate(session.table.seats)],
             create_time=_timestamp(placed[0].time),
             moves=[self._recorded(there) for there in placed if there.entry.act],
             outcome=_outcome(outcome),
             scores=getattr(view, "scores", ()),
         )
 
+    def result(self, session: Session, outcome: Outcome, last: Placed) -> relay_pb2.Result:
+        """How a match ended, with its last event."""
+        return relay_pb2.Result(
+            match_id=session.match_id,
+            seats=[_seat(n, seat) for n, seat in enumerate(session.table.seats)],
+            outcome=_outcome(outcome),
+            finish_time=_timestamp(last.time),
+        )
+
     def entries(self, events: Iterable[Value], seats: int) -> list[Entry]:
         """The game's events for the stream, as each viewer may know them."""
         return [self._entry(event, seats) for event in events]
 
-    def seat_changed(self, seat: int, after: Seat) -> Entry:
-        """A seat changed hands."""
-        return self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat(seat, after)))
+    def seat_changed(self, seat: int, after: Seat, *, connected: bool, credited: int = 0) -> Entry:
+        """A seat changed hands, or its player came or went; `credited` is what its clock does not include yet, ms."""
+        return self._platform_entry(seat_changed=table_pb2.SeatChanged(seat=_seat(seat, after, connected=connected, credited=credited)))
 
     def seat_given_up(self, placed: Placed, seat: int) -> bool:
         """Whether with this entry the seat's player resigned, and from now on only watches."""
@@ -148,13 +159,17 @@ def _outcome(outcome: Outcome) -> table_pb2.Outcome:
     return outcome_message(outcome.ending, outcome.ranks)
 
 
-def _seats(table: Table) -> list[table_pb2.Seat]:
-    return [_seat(n, seat) for n, seat in enumerate(table.seats)]
-
-
-def _seat(n: int, seat: Seat) -> table_pb2.Seat:
-    bot = table_pb2.Bot.Kind.Name(seat.bot)
-    return table_pb2.Seat(seat=n, player=seat.player, name=seat.name, bot=bot, resigned=seat.resigned, stand_in=seat.stand_in)
+def _seat(n: int, seat: Seat, *, connected: bool = False, credited: int = 0) -> table_pb2.Seat:
+    return table_pb2.Seat(
+        seat=n,
+        player=seat.player,
+        name=seat.name,
+        bot=table_pb2.Bot.Kind.Name(seat.bot),
+        resigned=seat.resigned,
+        stand_in=seat.stand_in,
+        connected=connected,
+        deadline=None if seat.due is None or seat.automatic else _timestamp(seat.due + credited),
+    )
 
 
 def _seat_request(listed: Listed) -> table_pb2.SeatRequest:

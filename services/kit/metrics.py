@@ -9,7 +9,7 @@ _FAST = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0
 STORAGE_SECONDS = Histogram("gloaming_storage_seconds", "Time of a storage call, by script.", ["script"], buckets=_FAST)
 RPC_SECONDS = Histogram("gloaming_rpc_seconds", "Time of an RPC, by method.", ["method"], buckets=_FAST)
 RPCS = Counter("gloaming_rpcs", "RPCs, by method and gRPC code.", ["method", "code"])
-MATCHES = Counter("gloaming_matches", "Matches, by what became of them: created, completed, resigned.", ["what"])
+MATCHES = Counter("gloaming_matches", "Matches, by what became of them: created, completed, resigned, abandoned.", ["what"])
 MOVES = Counter("gloaming_moves", "Accepted moves, by who decided them: player, bot, clock.", ["by"])
 REFUSALS = Counter("gloaming_refusals", "Moves refused, by kind: unreadable, refused, raced.", ["kind"])
 RACES = Counter("gloaming_races", "Commits that found a newer version and were judged again.")

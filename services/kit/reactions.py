@@ -26,7 +26,7 @@ from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines
 from services.kit.errors import Error, Forbidden, Raced, Refused, Throttled
 from services.kit.game import Game, ReactionRules, Value, is_refusal
-from services.kit.sessions import Answer, Asked, Ordered, Place, Placed, Session, Sessions
+from services.kit.sessions import Answer, Asked, Bell, Ordered, Place, Placed, Session, Sessions
 
 # So many reactions go along in one call at most.
 _AT_ONCE = 64
@@ -130,7 +130,7 @@ class Reactions:
         *,
         load: Callable[[str, Answer | None], Awaitable[Session]],
         close: Callable[[Session, list[Value]], Awaitable[bool]],
-        told: Callable[[str, Sequence[Placed], str], None],
+        told: Callable[[str, Bell], None],
     ) -> None:
         self._game = game
         self._rules = rules
@@ -172,7 +172,7 @@ class Reactions:
         Args:
             counted: from which on they were ordered by this replica just now; the others have been counted elsewhere, or before.
         """
-        state, events = session.state, []
+        state, events, by_players = session.state, [], session.round.by_players
         for n, act in enumerate(acts):
             done = self._recorded.FromString(act)
             if counted is not None and n >= counted:
@@ -182,8 +182,9 @@ class Reactions:
             if is_refusal(step):
                 break  # The one before it ended the match: there is nothing left to be late for.
             state = step.state
+            by_players = by_players or done.played.by == By.PLAYER
             events += step.events[1:]
-        return replace(session, state=state, round=session.round._replace(acts=())), events
+        return replace(session, state=state, round=session.round._replace(acts=(), by_players=by_players)), events
 
     async def decide(self, session: Session) -> None:
         """Has the pending reactions decided that are due in a loaded session."""
@@ -275,9 +276,11 @@ class Reactions:
 
     def _gone_on(self, session: Session, ordered: Ordered) -> tuple[Session, list[Value]]:
         """The session after what was ordered, and what that led to."""
+        # Somebody may have come or gone meanwhile: such an event has no act.
+        acts = [there.entry.act for there in ordered.placed if there.entry.act]
         mine = sum(there.cursor.mark == ordered.mark for there in ordered.placed)
-        session, events = self.taken_in(session, [there.entry.act for there in ordered.placed], len(ordered.placed) - mine)
-        decided = session.round.decided + len(ordered.placed)
+        session, events = self.taken_in(session, acts, len(acts) - mine)
+        decided = session.round.decided + len(acts)
         place = ordered.placed[-1].cursor if ordered.placed else session.cursor
         round_ = session.round._replace(decided=decided, due=ordered.due)
         return replace(session, now=ordered.now, answer=None, cursor=place, round=round_), events
@@ -344,7 +347,7 @@ class Reactions:
     def _tell(self, session: Session, ordered: Ordered) -> None:
         mine = [there for there in ordered.placed if there.cursor.mark == ordered.mark]
         if mine:
-            self._told(session.match_id, mine, f"{session.version}-{mine[0].cursor.n - 1}")
+            self._told(session.match_id, Bell(f"{session.version}-{mine[0].cursor.n - 1}", tuple(mine)))
 
     # Pending reactions (compensated lines): decided by a timer here, or by whoever sweeps the deadlines if this replica is gone by then.
 

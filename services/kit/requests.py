@@ -14,6 +14,7 @@ from services.kit.game import Value
 from services.kit.sessions import Listed
 
 _DEFAULT_MOVE_SECONDS, _MOST_MOVE_SECONDS = 60, 604_800
+_DEFAULT_START_SECONDS, _MOST_START_SECONDS = 10, 60
 _LONGEST_NAME = 40
 _PLAYER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REQUEST_ID = re.compile(r"[\x20-\x7e]{0,128}")
@@ -33,8 +34,14 @@ def settings(asked: table_pb2.Settings) -> table_pb2.Settings:
     seconds = asked.move_seconds if asked.HasField("move_seconds") else _DEFAULT_MOVE_SECONDS
     if not 0 <= seconds <= _MOST_MOVE_SECONDS:
         raise Unreadable("settings.moveSeconds", f"must be 0 to {_MOST_MOVE_SECONDS}")
+    start = asked.start_seconds if asked.HasField("start_seconds") else _DEFAULT_START_SECONDS
+    if not 0 <= start <= _MOST_START_SECONDS:
+        raise Unreadable("settings.startSeconds", f"must be 0 to {_MOST_START_SECONDS}")
     return table_pb2.Settings(
-        move_seconds=seconds, spectators=asked.spectators if asked.HasField("spectators") else True, rated=asked.rated
+        move_seconds=seconds,
+        spectators=asked.spectators if asked.HasField("spectators") else True,
+        rated=asked.rated,
+        start_seconds=start,
     )
 
 
@@ -71,8 +78,8 @@ def request_id(asked: str) -> str:
     return asked
 
 
-def page_size(asked: int) -> int:
-    """How many events a page has at most (AIP-158)."""
+def page_size(asked: int, largest: int = _LARGEST_PAGE) -> int:
+    """How many things a page has at most (AIP-158)."""
     if asked < 0:
         raise Unreadable("pageSize", "must not be negative")
-    return min(asked or _PAGE, _LARGEST_PAGE)
+    return min(asked or _PAGE, largest)

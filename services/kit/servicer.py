@@ -1,4 +1,4 @@
-"""A game's gRPC service: every verb of its descriptor, served by `Matches`.
+"""A game's gRPC service: every verb of its descriptor, served by `Matches`; and beside it what gateways ask for.
 
 Here a call gets its caller, its typed error and its measurement, once for all verbs and games. Errors are rich (google.rpc.Status): an
 `ErrorInfo` with a stable reason, `BadRequest` for what cannot be parsed, `RetryInfo` for what may pass.
@@ -33,11 +33,12 @@ Stream = Callable[[Any, Caller], AsyncGenerator[Message, None]]
 Duplex = Callable[[Caller, AsyncIterator[bytes]], AsyncGenerator[bytes, None]]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 _RELAY = f"/{relay_pb2.DESCRIPTOR.services_by_name['RelayService'].full_name}/Relay"
+_RESULTS = relay_pb2.DESCRIPTOR.services_by_name["ResultService"].full_name
 _INTERNAL = status_pb2.Status(code=code_pb2.INTERNAL, message="this is our fault; it has been logged")
 
 
 def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> grpc.GenericRpcHandler:
-    """The handlers of every verb that the game's service declares, and of the relay."""
+    """The handlers of every verb that the game's service declares, of the relay and of the results."""
     unary: dict[str, Unary] = {
         "CreateMatch": matches.create,
         "GetMatch": lambda request, caller: matches.get(request.match_id, caller),
@@ -60,6 +61,12 @@ def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> gr
 
     verbs = {f"/{game.service.full_name}/{method.name}": handler(method) for method in game.service.methods}
     verbs[_RELAY] = grpc.stream_stream_rpc_method_handler(_duplex("Relay", live.relay, identity))
+    results: dict[str, tuple[Any, Unary]] = {
+        "ListResults": (relay_pb2.ListResultsRequest, matches.results.hand_out),
+        "AcknowledgeResults": (relay_pb2.AcknowledgeResultsRequest, matches.results.acknowledge),
+    }
+    for name, (request, verb) in results.items():
+        verbs[f"/{_RESULTS}/{name}"] = grpc.unary_unary_rpc_method_handler(_unary(name, request, verb, identity))
     return _Handlers(verbs)
 
 

@@ -4,6 +4,9 @@ A match is three keys in one slot, `<game>:{<match id>}:…`: `match` (a hash: v
 `version-n`) and `answers` (a hash by player and request id). Every change goes through `commit`, which compares the version. The stream
 is the truth of what happened; the bell rung with each commit only says that there is more of it.
 
+While somebody with a seat watches there is also `present` (a sorted set of leases). Who came or went is told by `present.lua` between two
+commits, so that nobody's version is another one for it; a commit that tells of a seat compares who is connected.
+
 A match in real time has a fourth, `round` (a hash: the round that is open, the pillows left, who reacted, what is pending). There `react`
 orders reactions between two commits; a commit also compares how many it has taken in, and closes no round in which one is pending, so that
 none falls between.
@@ -31,7 +34,7 @@ from services.kit.game import Game, Value
 from services.kit.storage import Argument, Script, Storage
 
 _LUA = Path(__file__).parent / "lua"
-_LOAD, _COMMIT = Script(_LUA / "load.lua"), Script(_LUA / "commit.lua")
+_LOAD, _COMMIT, _PRESENT = Script(_LUA / "load.lua"), Script(_LUA / "commit.lua"), Script(_LUA / "present.lua")
 _LENGTH = struct.Struct(">I")
 
 # The layout of Meta, Table and Entry. Raise it when they change, and keep reading the old ones.
@@ -163,6 +166,7 @@ class Round(NamedTuple):
         acts: their RecordedMoves in order, as far as the session's state has not taken them in.
         pending: the seats whose reactions are not decided yet, as far as they were loaded.
         due: when the first of those is to be decided, ms.
+        by_players: whether players made any of those that the session's state has taken in since it was committed.
     """
 
     number: int = 0
@@ -170,6 +174,7 @@ class Round(NamedTuple):
     acts: tuple[bytes, ...] = ()
     pending: frozenset[int] = frozenset()
     due: int | None = None
+    by_players: bool = False
 
 
 class Asked(NamedTuple):
@@ -211,6 +216,18 @@ class Ordered(NamedTuple):
     mark: bytes
 
 
+class Present(NamedTuple):
+    """Who watches a match.
+
+    Args:
+        connected: the seats that are connected, as events have told.
+        present: the seats that have a lease.
+    """
+
+    connected: frozenset[int]
+    present: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A match as loaded.
@@ -225,6 +242,10 @@ class Session:
         state: the state, in real time with the reactions taken in that were ordered since the commit.
         stored: the state as committed.
         round: the round of a match in real time.
+        connected: the seats whose players watch, as events have told.
+        present: those of them that have a lease; the others are about to be told of.
+        acted: when a player acted last with a commit, ms, less the credit by then; None where no release has noted it yet.
+        watched: when a player came or went last, ms.
     """
 
     match_id: str
@@ -237,6 +258,10 @@ class Session:
     state: Value
     stored: Value
     round: Round
+    connected: frozenset[int] = frozenset()
+    present: frozenset[int] = frozenset()
+    acted: int | None = None
+    watched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +306,10 @@ class Sessions:
         """
         if not self.is_match_id(match_id):
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
-        keys = [self._key(match_id, what) for what in (("match", "answers", "round") if self._game.real_time else ("match", "answers"))]
-        answer_field = answer.field if answer else ""
-        now, answered, round_, version, last, mark, meta, table, state = await self._storage.run(_LOAD, keys, [answer_field])
+        names = ("match", "answers", "present", "round") if self._game.real_time else ("match", "answers", "present")
+        keys = [self._key(match_id, what) for what in names]
+        loaded = await self._storage.run(_LOAD, keys, [answer.field if answer else ""])
+        now, answered, round_, present, version, last, mark, meta, table, state, connected, acted, watched = loaded
         if version is None:
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
         committed = self._state.decode(state)
@@ -298,6 +324,10 @@ class Sessions:
             state=committed,
             stored=committed,
             round=_round(round_),
+            connected=_seats(connected or b""),
+            present=frozenset(int(member.partition(b" ")[0]) for member in present) & _seats(connected or b""),
+            acted=None if acted is None else int(acted),
+            watched=int(watched or 0),
         )
 
     async def commit(
@@ -314,17 +344,21 @@ class Sessions:
         round_: str = "",
         meta: Meta | None = None,
         answer: Answer | None = None,
-    ) -> tuple[Placed, ...] | None:
+        connected: tuple[frozenset[int], frozenset[int]] | None = None,
+        acted: int | None = None,
+    ) -> Bell | None:
         """Commits the version after the one that was judged, if that is still the newest; version 0 is no match at all.
 
         Args:
             latest: the last moment, ms, at which the wake-up that was scheduled for this commit is sure to see it.
             reactions: how many reactions of the round were judged with it.
             round_: what it does to the round, as commit.lua has it.
+            connected: the seats that are connected, as they were judged and from now on, if it tells of any; nobody once a match has ended.
+            acted: when a player did it, ms, less the credit by then; None if no player did.
 
         Returns:
             The entries at their places, or None if another commit or a reaction came first, or one is pending in a round that this would
-            close: then nothing changed.
+            close, or others are connected: then nothing changed.
 
         Raises:
             Unavailable: it took longer than until `latest`, and nothing changed; or STORAGE_UNAVAILABLE as always.
@@ -343,12 +377,40 @@ class Sessions:
             f"{judged + 1} 0 {len(entries) - 1} {answer.fingerprint}" if answer else "",
             reactions,
             round_,
+            "-" if connected is None else _spaced(connected[0]),
+            "" if table.outcome else "-" if connected is None else _spaced(connected[1]),
+            "" if acted is None else acted,
             *map(msgspec.msgpack.encode, entries),
         ]
-        done, time = await self._storage.run(_COMMIT, keys, arguments)
+        done, time, follows = await self._storage.run(_COMMIT, keys, arguments)
         if done < 0:
             raise Unavailable("STORAGE_UNAVAILABLE", "this took too long to be stored; try again")
-        return tuple(Placed(Cursor(judged + 1, n, mark), time, entry) for n, entry in enumerate(entries)) if done else None
+        placed = (Placed(Cursor(judged + 1, n, mark), time, entry) for n, entry in enumerate(entries))
+        return Bell(follows.decode(), tuple(placed)) if done else None
+
+    async def attend(self, match_id: str, leases: Iterable[tuple[str, int]]) -> Present | None:
+        """Takes in who watches a match, as `"seat replica"` and for how long, ms; returns who does, or None if there is no such match."""
+        arguments: list[Argument] = []
+        for member, ms in leases:
+            arguments += (member, ms)
+        answer = await self._storage.run(_PRESENT, self._present_keys(match_id), ["", "", "", "", "", len(arguments) // 2, *arguments])
+        return Present(_seats(answer[1]), _seats(answer[2])) if answer else None
+
+    async def tell_presence(self, session: Session, judged: Present, connected: frozenset[int], entries: Sequence[Entry]) -> Bell | None:
+        """Has it told that other seats are connected from now on; None if the match or who watches is not as judged: nothing changed."""
+        mark = secrets.token_bytes(cursor.MARK_BYTES)
+        arguments: list[Argument] = [session.version, _spaced(judged.connected), _spaced(judged.present), _spaced(connected), mark, 0]
+        arguments += map(msgspec.msgpack.encode, entries)
+        done, *made = await self._storage.run(_PRESENT, self._present_keys(session.match_id), arguments) or [0]
+        if not done:
+            return None
+        now, last, appended = made
+        placed = [Placed(Cursor(session.version, last + n, mark), now, entry) for n, entry in enumerate(entries[:appended], start=1)]
+        return Bell(f"{session.version}-{last}", tuple(placed))
+
+    async def last_entry(self, session: Session) -> Placed:
+        """Reads the newest entry of a session."""
+        return (await self._range(session.match_id, session.cursor.entry, session.cursor.entry, 1))[0]
 
     async def entries(self, match_id: str, after: Cursor, most: int | None = None) -> list[Placed]:
         """Reads the entries, at most so many, after a place, in order."""
@@ -388,6 +450,9 @@ class Sessions:
     async def _range(self, match_id: str, low: str, high: str, most: int | None) -> list[Placed]:
         found: Any = await self._storage.call(self._storage.redis.xrange(self._key(match_id, "events"), low, high, most))
         return [_placed(entry_id, fields) for entry_id, fields in found]
+
+    def _present_keys(self, match_id: str) -> list[str]:
+        return [self._key(match_id, what) for what in ("match", "events", "bell", "present")]
 
     def _key(self, match_id: str, what: str) -> str:
         return f"{self._game.id}:{{{match_id}}}:{what}"
@@ -435,6 +500,14 @@ def _blobs(rest: bytes) -> Iterable[bytes]:
 def _placed(entry_id: bytes, fields: dict[bytes, bytes]) -> Placed:
     version, _, n = entry_id.partition(b"-")
     return Placed(Cursor(int(version), int(n), fields[b"mark"]), int(fields[b"time"]), _entry.decode(fields[b"entry"]))
+
+
+def _seats(spaced: bytes) -> frozenset[int]:
+    return frozenset(map(int, spaced.split()))
+
+
+def _spaced(seats: frozenset[int]) -> str:
+    return " ".join(map(str, sorted(seats)))
 
 
 def _answered(answered: bytes | None) -> Answered | None:

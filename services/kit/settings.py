@@ -35,6 +35,23 @@ class ServiceSettings(Common):
     live_ttl_days: int = Field(default=30, ge=1, description="A match in which nothing happens for so long is dropped.")
     finished_ttl_days: float = Field(default=7, gt=0, description="How long a finished match is kept.")
 
+    presence_lease_ms: int = Field(
+        default=15_000, ge=100, description="A player who watches, and whose replica is gone without a word, counts as there for so long."
+    )
+    presence_grace_ms: int = Field(
+        default=5_000, ge=0, description="A player who ceased to watch counts as there for so long, so as to come back."
+    )
+    abandon_seconds: int = Field(
+        default=604_800,
+        ge=0,
+        description="A match is given up in which no player did anything for so long and three moves' time; 0: none is.",
+    )
+    result_lease_ms: int = Field(
+        default=30_000,
+        ge=100,
+        description="A result that was handed out and is not acknowledged is handed out again after so long.",
+    )
+
     @field_validator("sweep_ms")
     @classmethod
     def _sweeps_are_no_outages(cls, sweep_ms: int, info: ValidationInfo) -> int:

@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import SEED_BYTES, Chance
 from services.kit.errors import Unreadable
-from services.kit.game import Game, is_refusal, outcome_message, ranks_with_resigned, seating
+from services.kit.game import NOBODY_WINS, Game, is_refusal, outcome_message, ranks_with_resigned, seating
 
 
 class Mismatch(Exception):
@@ -95,12 +95,16 @@ def check(game: Game, record: Any) -> Iterator[str]:
         open_, reacted = (state, {seat}) if reactions else (None, reacted)
         state = step.state
         ended = game.rules.outcome(state) is not None
-    if not ended:
+    abandoned = not ended and record.outcome.ending == table_pb2.Outcome.ABANDONED
+    if not ended and not abandoned:
         raise Mismatch("the moves do not lead to an end")
     yield f"all {len(record.moves)} moves follow the rules on the shuffles of that seed"
 
     ranks = game.rules.outcome(state)
-    ending = table_pb2.Outcome.RESIGNED if ranks is None else table_pb2.Outcome.COMPLETED
+    if abandoned:
+        ending, ranks = table_pb2.Outcome.ABANDONED, NOBODY_WINS * count
+    else:
+        ending = table_pb2.Outcome.RESIGNED if ranks is None else table_pb2.Outcome.COMPLETED
     _same("outcome", outcome_message(ending, ranks_with_resigned(ranks or [1] * count, resigned)), record.outcome)
     scores = getattr(game.codec.view_to_proto(game.rules.view(state, None)), "scores", ())
     _same("scores", list(scores), list(record.scores))

@@ -259,8 +259,12 @@ async def test_all_02_each_seat_has_a_clock_of_its_own(there: Table) -> None:
 @pytest.mark.rule("ALL-02")
 async def test_all_02_without_a_clock_nobody_moves_for_a_player(there: Table, redis: Redis) -> None:
     match_id = await there.create(move_seconds=0)
-    assert not (await there.player("ann").get(match_id)).HasField("deadline")
-    assert not await redis.keys(f"{there.game.id}:{{deadlines/*}}:due")
+    match = await there.player("ann").get(match_id)
+    assert not match.HasField("deadline")
+    # It is woken to be given up, and for nothing else.
+    (shard,) = await redis.keys(f"{there.game.id}:{{deadlines/*}}:due")
+    due: Any = await redis.zscore(shard, match_id)
+    assert due > ms(match.server_time) + 6 * 86_400_000
 
 
 @in_real_time

@@ -51,7 +51,7 @@ async def played(there: Table, seats: list[str], order: str, options: Any, resig
     request = game.message("CreateMatchRequest")(
         match_id=match_id,
         options=paced(game, options, quick(game)),
-        settings=table_pb2.Settings(move_seconds=move_seconds),
+        settings=table_pb2.Settings(move_seconds=move_seconds, start_seconds=0),
         seats=[table_pb2.SeatRequest(bot="STANDARD") if name == "bot" else table_pb2.SeatRequest(player=name) for name in seats],
         order=order,
     )

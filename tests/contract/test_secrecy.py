@@ -35,6 +35,7 @@ from services.kit import messages as kit_messages
 from services.kit import sessions as kit_sessions
 from services.kit.chance import Chance
 from services.kit.game import Game, Value
+from services.kit.presence import Presence
 from services.kit.sessions import Listed, Meta, Round, Seat, Sessions
 from services.kit.sessions import Table as Seats
 from services.kit.storage import Script, Storage
@@ -185,7 +186,7 @@ def pinned(game: Game, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Calla
     """Pins marks and times; called, it begins anew.
 
     Of marks there are then two: of what is written first, and of what comes later, in real time by as many calls as it takes. Times
-    are told in steps of twenty seconds from the first one told.
+    are told in steps of twenty seconds from the first one told. When it is told who watches is left to chance, so that it is not.
     A reaction's time since the reveal, which storage alone takes, is always 0.
     """
     marks = itertools.count()
@@ -202,6 +203,7 @@ def pinned(game: Game, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Calla
 
     monkeypatch.setattr(kit_sessions, "secrets", SimpleNamespace(token_bytes=lambda size: min(next(marks), 2).to_bytes(size, "big")))
     monkeypatch.setattr(kit_messages, "_timestamp", timestamp)
+    monkeypatch.setattr(Presence, "look", lambda *_: None)
     if game.real_time:
         reactions = game.real_time.reactions
         script, taken = tmp_path / "react.lua", "local received = math.max(0, now - began)"

@@ -129,6 +129,8 @@ async def test_making_a_match_twice_makes_one_and_the_first_seed_stays(game: Gam
         ("seats[0].name", {"seats": [table_pb2.SeatRequest(player="ann", name="x" * 41), table_pb2.SeatRequest(player="bob")]}),
         ("settings.moveSeconds", {"settings": table_pb2.Settings(move_seconds=-1)}),
         ("settings.moveSeconds", {"settings": table_pb2.Settings(move_seconds=604_801)}),
+        ("settings.startSeconds", {"settings": table_pb2.Settings(start_seconds=-1)}),
+        ("settings.startSeconds", {"settings": table_pb2.Settings(start_seconds=61)}),
         ("order", {"order": 7}),
     ],
 )

@@ -280,6 +280,10 @@ async def test_a_relay_carries_many_sockets_each_of_which_is_told_what_its_playe
             match = there.game.message("Match").FromString((await gateway.next(n, "snapshot")).match)
             told = await there.player(name).get(match_id)
             told.server_time.CopyFrom(match.server_time)
+            # The others come meanwhile, which is told.
+            told.cursor = match.cursor
+            for seat, then in zip(told.seats, match.seats, strict=True):
+                seat.connected = then.connected
             assert match == told
             assert match.HasField("viewer_seat") == (name != "eve")
         # The first who may move does, through the relay.
@@ -289,7 +293,8 @@ async def test_a_relay_carries_many_sockets_each_of_which_is_told_what_its_playe
         result = await gateway.next(seat, "result", "problem")
         assert result.request_id == "moving"
         for n in range(len(there.names) + 1):
-            event = await gateway.next(n, "event")
+            while (event := await gateway.next(n, "event")).version < result.version:
+                assert there.game.message("Event").FromString(event.event).seat_changed.seat.connected
             assert (event.match_id, event.version) == (match_id, result.version)
         assert {down.cursor for down in gateway.downs if down.cursor} >= {event.cursor}
 
@@ -305,8 +310,9 @@ async def test_what_is_the_same_for_several_sockets_is_sent_to_the_gateway_once(
         touch = nk.Move(react=nk.React(round=1, action="TOUCH"))
         await knights.player("bob").submit(match_id, touch)
         for n in range(4):
-            await gateway.next(n, "event")
-        assert [list(down.attachments) for down in gateway.downs if down.cursor][-1] == [0, 1, 2, 3]
+            while not nk.Event.FromString((event := await gateway.next(n, "event")).event).HasField("reacted"):
+                pass
+        assert [list(down.attachments) for down in gateway.downs if down.cursor == event.cursor] == [[0, 1, 2, 3]]
 
 
 async def test_a_socket_resumes_by_its_cursor_on_another_replica_without_a_gap_or_a_repeat(knights: Table) -> None:
@@ -485,3 +491,43 @@ async def test_nothing_is_left_of_streams_that_came_and_went(there: Table, redis
 
 async def _silent(redis: Redis) -> bool:
     return await redis.pubsub_shardchannels() == []
+
+
+# Who is there.
+
+
+def seat_changed(there: Table, event: Any) -> Any:
+    """The seat that an event tells of."""
+    return there.game.message("Event").FromString(event.event).seat_changed.seat
+
+
+async def test_who_watches_over_the_relay_is_connected_until_it_ends_or_detaches(keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with table(NIGHT_CLAN, keys, redis_url, presence_grace_ms=50) as there:
+        match_id = await there.create()
+        async with relayed(there) as gateway:
+            for n, name in enumerate((*there.names, "eve")):
+                await gateway.up(n, token=there.keys.token(name))
+            await gateway.ask(2, "watching", watch=live_pb2.Watch(match_id=match_id))
+            await gateway.next(2, "snapshot")
+            for n, leave in ((0, {"detach": True}), (1, {})):
+                await gateway.ask(n, "watching", watch=live_pb2.Watch(match_id=match_id))
+                seat = seat_changed(there, await gateway.next(2, "event"))
+                assert (seat.seat, seat.connected) == (n, True)
+                if leave:
+                    await gateway.up(n, **leave)
+                else:
+                    await gateway.ask(n, "no more", unwatch=live_pb2.Unwatch(match_id=match_id))
+                seat = seat_changed(there, await gateway.next(2, "event"))
+                assert (seat.seat, seat.connected) == (n, False)
+
+
+async def test_who_watches_over_play_is_connected(keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with table(NIGHT_KNIGHT, keys, redis_url, replicas=2, presence_grace_ms=50) as there:
+        match_id = await there.create(options=calm(there.game))
+        async with playing(there, "eve", 1) as eve:
+            await eve.ask(watch=live_pb2.Watch(match_id=match_id))
+            await eve.next("snapshot")
+            async with playing(there, "ann") as ann:
+                await ann.ask(watch=live_pb2.Watch(match_id=match_id))
+                assert (await eve.until("seat_changed")).event.seat_changed.seat.connected
+            assert not (await eve.until("seat_changed")).event.seat_changed.seat.connected

@@ -14,9 +14,24 @@ from services.kit.chance import Chance
 from services.kit.cursor import BEGINNING, Cursor
 from services.kit.errors import NotFound, Unavailable
 from services.kit.game import Game
-from services.kit.sessions import Answer, Answered, Entry, Listed, Meta, Outcome, Placed, Seat, Sessions, Table, answer_for, read_bell
+from services.kit.sessions import (
+    Answer,
+    Answered,
+    Bell,
+    Entry,
+    Listed,
+    Meta,
+    Outcome,
+    Placed,
+    Present,
+    Seat,
+    Sessions,
+    Table,
+    answer_for,
+    read_bell,
+)
 from services.kit.storage import Script, Storage
-from tests.harness import EVERY_GAME
+from tests.harness import EVERY_GAME, eventually
 
 ID = f"{EVERY_GAME[0].id}-abcdefgh"
 
@@ -55,7 +70,8 @@ def meta(game: Game) -> Meta:
 
 async def commit(matches: Sessions, state: Any, judged: int, *entries: str, **more: Any) -> tuple[Placed, ...] | None:
     placed = [Entry(entry.encode()) for entry in entries or (f"event {judged + 1}",)]
-    return await matches.commit(ID, **{"judged": judged, "table": TABLE, "state": state, "entries": placed, "keep_seconds": 60, **more})
+    bell = await matches.commit(ID, **{"judged": judged, "table": TABLE, "state": state, "entries": placed, "keep_seconds": 60, **more})
+    return bell.placed if bell else None
 
 
 async def dump(redis: Redis) -> dict[Any, Any]:
@@ -268,3 +284,123 @@ async def test_a_commit_is_a_matter_of_milliseconds_however_long_the_match(match
     for version in range(600, 620):
         await commit(matches, state, version)
     assert (time.perf_counter() - started) / 20 < 0.05
+
+
+# Who watches.
+
+
+async def come(matches: Sessions, match_id: str, *seats: int) -> Present:
+    there = await matches.attend(match_id, [(f"{seat} replica", 60_000) for seat in seats])
+    assert there
+    return there
+
+
+async def tell(matches: Sessions, *connected: int) -> Bell | None:
+    """Has it told that these are connected, as it stands now."""
+    there = await come(matches, ID)
+    entries = [Entry(f"{seat}".encode()) for seat in sorted(there.connected ^ frozenset(connected))]
+    return await matches.tell_presence(await matches.load(ID), there, frozenset(connected), entries)
+
+
+async def test_who_comes_is_told_at_the_same_version_and_rings(matches: Sessions, storage: Storage, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, "one", "two", meta=meta)
+    assert await come(matches, ID, 1, 0) == Present(frozenset(), frozenset({0, 1}))
+    pubsub = storage.pubsub()
+    await pubsub.ssubscribe(matches.bell(ID))
+    bell = await tell(matches, 0, 1)
+    assert bell
+    assert bell.follows == "1-1"
+    assert [(there.cursor.version, there.cursor.n, there.entry.public) for there in bell.placed] == [(1, 2, b"0"), (1, 3, b"1")]
+    while (message := await pubsub.get_message(timeout=5))["type"] != "smessage":
+        pass
+    assert read_bell(message["data"]) == bell
+    await pubsub.aclose()
+    session = await matches.load(ID)
+    assert (session.version, session.cursor) == (1, bell.placed[-1].cursor)
+    assert session.connected == session.present == {0, 1}
+    assert (await matches.entries(ID, BEGINNING))[2:] == list(bell.placed)
+    assert await matches.last_entry(session) == bell.placed[-1]
+
+
+async def test_who_came_or_went_meanwhile_is_judged_again_and_then_nothing_is_told(
+    matches: Sessions, state: Any, meta: Meta, redis: Redis
+) -> None:
+    await commit(matches, state, 0, meta=meta)
+    session, there = await matches.load(ID), await come(matches, ID, 0)
+    told = [Entry(b"0")]
+    await come(matches, ID, 1)
+    assert await matches.tell_presence(session, there, frozenset({0}), told) is None
+    there = await come(matches, ID)
+    await commit(matches, state, 1)
+    assert await matches.tell_presence(session, there, frozenset({0}), told) is None
+    assert len(await matches.entries(ID, BEGINNING)) == 2
+    session = await matches.load(ID)
+    assert await matches.tell_presence(session, there, frozenset({0, 1}), told)
+    # As if its answer had been lost.
+    assert await matches.tell_presence(session, there, frozenset({0, 1}), told) is None
+    assert len(await matches.entries(ID, BEGINNING)) == 3
+
+
+async def test_a_seat_whose_lease_is_over_is_present_no_more_and_the_leases_end_by_themselves(
+    matches: Sessions, state: Any, meta: Meta, redis: Redis
+) -> None:
+    await commit(matches, state, 0, meta=meta)
+    await matches.attend(ID, [("0 here", 60), ("0 there", 30), ("1 here", 30)])
+    await tell(matches, 0, 1)
+    await eventually(lambda: _present(matches, {0}))
+    await eventually(lambda: _present(matches, set()))
+    session = await matches.load(ID)
+    assert session.connected == {0, 1}
+    assert not session.present
+    assert not await redis.exists(matches.bell(ID).replace(":bell", ":present"))
+    assert await matches.attend(ID, []) == Present(frozenset({0, 1}), frozenset())
+
+
+async def _present(matches: Sessions, seats: set[int]) -> bool:
+    return (await matches.load(ID)).present == seats
+
+
+async def test_nobody_comes_and_goes_for_ever(matches: Sessions, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, meta=meta)
+    await come(matches, ID, 0)
+    for n in range(1_005):
+        assert await tell(matches, *([0] if n % 2 == 0 else []))
+    session = await matches.load(ID)
+    assert session.cursor.n == 1_000 == len(await matches.entries(ID, BEGINNING)) - 1
+    # What is shown stays true; and the next version tells it again.
+    assert session.connected == {0}
+    await commit(matches, state, 1)
+    assert await tell(matches)
+    assert (await matches.load(ID)).cursor[:2] == (2, 1)
+
+
+async def test_a_commit_tells_what_it_follows_though_somebody_came_after_it_was_judged(
+    matches: Sessions, storage: Storage, state: Any, meta: Meta
+) -> None:
+    await commit(matches, state, 0, meta=meta)
+    session = await matches.load(ID)
+    await come(matches, ID, 0)
+    came = await tell(matches, 0)
+    assert came
+    bell = await matches.commit(ID, judged=session.version, table=TABLE, state=state, entries=[Entry(b"a")], keep_seconds=60)
+    assert bell
+    assert bell.follows == came.placed[-1].cursor.entry == "1-1"
+    assert (await matches.load(ID)).connected == {0}
+
+
+async def test_a_commit_that_tells_of_a_seat_is_judged_again_where_others_are_connected(matches: Sessions, state: Any, meta: Meta) -> None:
+    await commit(matches, state, 0, meta=meta)
+    await come(matches, ID, 0, 1)
+    await tell(matches, 0, 1)
+    assert await commit(matches, state, 1, connected=(frozenset(), frozenset({1}))) is None
+    assert await commit(matches, state, 1, connected=(frozenset({0, 1}), frozenset({1})))
+    assert (await matches.load(ID)).connected == {1}
+    end = Table(TABLE.seats, 9, Outcome(3, (2, 2)))
+    assert await commit(matches, state, 2, table=end, connected=(frozenset(), frozenset())) is None
+    assert await commit(matches, state, 2, table=end)
+    assert (await matches.load(ID)).connected == set()
+
+
+async def test_of_a_match_that_is_not_there_nobody_is_present(matches: Sessions, redis: Redis) -> None:
+    assert await matches.attend(ID, [("0 here", 1_000)]) is None
+    assert not await redis.keys()

@@ -7,7 +7,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -458,7 +458,7 @@ async def test_windows_of_no_length_pass_in_the_commit_that_leads_to_them(there:
 async def test_watchers_of_a_replica_are_told_at_once_and_once_of_what_it_stores(there: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Bell] = []
     for replica in range(2):
-        monkeypatch.setattr(matches(there, replica)._bells, "told", lambda _, bell: told.append(bell))
+        monkeypatch.setattr(matches(there, replica).feeds, "told", lambda _, bell: told.append(bell))
     match_id = await there.create("ann", "bob", "cat", options=options("ARRIVAL"))
     for number in range(1, 5):
         for n, name in enumerate(("ann", "bob", "cat")):
@@ -470,6 +470,35 @@ async def test_watchers_of_a_replica_are_told_at_once_and_once_of_what_it_stores
     for bell in sorted(told, key=lambda bell: bell.placed[0].cursor[:2]):
         assert bell.follows == after
         after = bell.placed[-1].cursor.entry
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+async def test_players_who_come_and_go_between_reactions_disturb_none_of_them(
+    keys: Keys, redis_url: str, redis: Redis, ordering: str
+) -> None:
+    async with table(GAME, keys, redis_url, replicas=2, presence_grace_ms=0) as there:
+        match_id = await there.create("ann", "bob", "cat", "dan", options=options(ordering, max_compensation_ms=40))
+        eve, version = there.player("eve"), 1
+
+        async def is_connected(connected: bool) -> bool:
+            return bool((await eve.get(match_id)).seats[3].connected == connected)
+
+        for number in range(1, 4):
+            for n, name in enumerate(("ann", "bob", "cat", "dan")):
+                reacted = matches(there, n % 2).react(match_id, caller(name), React(number, Action.PASS), request_id=f"{number}", body=b"")
+                assert await reacted == version
+                async with aclosing(there.player("dan", replica=number % 2).watch(match_id)) as watching:
+                    await anext(watching)
+                    if n < 3:
+                        await eventually(partial(is_connected, True))
+                if n < 3:
+                    await eventually(partial(is_connected, False))
+            await eventually(partial(_round, eve, match_id, number + 1))
+            version = (await eve.get(match_id)).version
+        page = (await eve.events(match_id, size=500)).events
+        assert [event.event.reacted.rank for event in page if event.event.HasField("reacted")] == [1, 2, 3, 4] * 3
+        assert sum(event.event.HasField("seat_changed") for event in page) >= 18
+        assert [event.event.reacted.seat for event in page if event.event.HasField("reacted")] == [0, 1, 2, 3] * 3
 
 
 @pytest.mark.rule("NK-13")
