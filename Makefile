@@ -38,13 +38,14 @@ down: ## stop it; its matches are kept in a volume: ARGS=--volumes forgets them
 test: $(DEV) ## run the tests: ARGS="-k night_clan", ARGS="-n 0" for all in one process
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
-check: $(DEV) ## lint, types, arrows between modules, protos, and whether generated code is up to date
+check: $(DEV) ## lint, types, arrows between modules, protos, Kubernetes overlays, and whether generated code is up to date
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter
 	$(BIN)/buf lint proto
 	$(BIN)/buf breaking proto --against proto/baseline.binpb
+	$(BIN)/python -m tests.deploy.manifests
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	@diff -r -x __pycache__ .cache/gen/gloaming proto/gen/gloaming || { echo 'proto/gen is not what the protos give: make proto'; exit 1; }
 
