@@ -67,6 +67,9 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        # Of nobody unless it is said; uvicorn itself believes 127.0.0.1, and an environment variable.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies,
         # Longer than load balancers keep an idle connection, so that they never use one that is just being closed.
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),

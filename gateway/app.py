@@ -22,13 +22,21 @@ from gateway.catalogue import Catalogue
 from gateway.edge import Edge
 from gateway.health import Health
 from gateway.host import Host
-from gateway.live import PATH, Limits, Live
+from gateway.leaderboards import Leaderboards
+from gateway.limits import Throttle
+from gateway.live import PATH, Limits, Live, Told
 from gateway.matches import Matches
+from gateway.matching import Matching, Pace
+from gateway.news import Kind, News
 from gateway.operations import operations_of
 from gateway.pages import Pages
 from gateway.players import Players
+from gateway.ratings import Ratings
 from gateway.relay import Patience, Relay
-from gateway.settings import GatewaySettings
+from gateway.results import Results
+from gateway.rooms import Rooms
+from gateway.settings import GatewaySettings, bands
+from gateway.tickets import Tickets
 from gateway.tokens import HostToken, Signer
 from gateway.upstream import Services
 from services.kit.errors import Error
@@ -59,17 +67,34 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     answers = Answers(storage)
     identity = Identity.from_file(settings.jwks_file, storage)
     token = HostToken(signer)
-    host = Host(storage, services, token, index_seconds=kept)
+    throttle = Throttle(storage, identity, settings)
+    host = Host(storage, services, token, index_seconds=kept, most_live=settings.most_live_matches)
+    ratings = Ratings(storage)
     players = Players(storage, identity, signer, answers, access_seconds=settings.access_token_seconds, refresh_seconds=kept)
-    matches = Matches(storage, services, players, answers, host, draining=draining)
+    matches = Matches(storage, services, players, answers, host, kept_seconds=kept, draining=draining)
+    news = News(storage)
+    rooms = Rooms(storage, services, players, answers, host, news, seconds=settings.room_seconds)
+    pace = Pace(
+        bands=bands(settings.ticket_bands),
+        patience=round(settings.ticket_patience_seconds * 1000),
+        unseen=round(settings.ticket_unseen_seconds * 1000),
+        bots=settings.ticket_bots_seconds * 1000 if settings.ticket_bots_seconds >= 0 else None,
+    )
+    matching = Matching(storage, players, host, news, pace)
+    tickets = Tickets(matching, players, answers, news, ratings=ratings, parties=rooms, draining=draining)
+    rooms.cancel_ticket = tickets.cancel
+    told: dict[Kind, Told] = {"room": Told(rooms.read, rooms.of), "ticket": Told(tickets.read, tickets.live)}
+    results = Results(services, token, players, ratings)
     relay = Relay(settings.services, lambda: token.authorization, patience)
-    live = Live(relay, identity, draining, dataclasses.replace(limits, waiting_bytes=settings.socket_buffer))
-    resources = (players, matches, Catalogue(), Health(storage, services, draining))
+    look = min(limits.look_seconds, settings.ticket_unseen_seconds / 3)
+    limits = dataclasses.replace(limits, waiting_bytes=settings.socket_buffer, look_seconds=look)
+    live = Live(relay, identity, draining, limits, news, told, throttle)
+    resources = (players, matches, rooms, tickets, Catalogue(), Leaderboards(players, ratings), Health(storage, services, draining))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
-            async with services, relay, live:
+            async with services, results, relay, news, live, rooms, matching:
                 yield
         finally:
             await storage.close()
@@ -79,7 +104,7 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     app.state.draining = draining
     described = [each for resource in resources for each in operations_of(resource)]
     for operation, handler in described:
-        app.add_api_route(operation.path, handler, methods=[operation.method], include_in_schema=False)
+        app.add_api_route(operation.path, throttle.guarded(operation, handler), methods=[operation.method], include_in_schema=False)
     pages = Pages(lambda: openapi.document(operation for operation, _ in described), settings.jwks_file)
     for path, page in {
         "/": pages.root,

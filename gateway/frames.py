@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from gateway import transcoding
 from gateway.registry import Game, game_of
+from gloaming.gateway.v1 import gateway_pb2
 from gloaming.live.v1 import live_pb2
 from services.kit.errors import Error, NotFound, Unreadable
 from services.kit.problems import live_problem
@@ -26,7 +27,9 @@ _REQUEST_ID_TAG = 0x0A
 _NONCE_LENGTH = 64
 _MESSAGE_BYTES = 131_072
 
-Message: TypeAlias = live_pb2.Result | live_pb2.Problem | live_pb2.Ping | live_pb2.Pong | live_pb2.Draining
+Message: TypeAlias = (
+    live_pb2.Result | live_pb2.Problem | live_pb2.Ping | live_pb2.Pong | live_pb2.Draining | gateway_pb2.Room | gateway_pb2.Ticket
+)
 
 
 class Wrong(Exception):
@@ -213,6 +216,8 @@ _FIELDS: dict[type[Message], str] = {
     live_pb2.Ping: "ping",
     live_pb2.Pong: "pong",
     live_pb2.Draining: "draining",
+    gateway_pb2.Room: "room",
+    gateway_pb2.Ticket: "ticket",
 }
 
 

@@ -8,9 +8,10 @@ a socket.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
@@ -25,9 +26,12 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway import frames, metrics, problems
 from gateway.frames import JSON, PROTO, Asked, Frame, Wrong
+from gateway.limits import Throttle
+from gateway.news import Kind, News
 from gateway.protocol import SOCKET_PATH, WebSocket, link_of
 from gateway.registry import Game
 from gateway.relay import Attachment, Relay
+from gloaming.gateway.v1 import gateway_pb2
 from gloaming.live.v1 import live_pb2
 from services.kit.errors import Error, Forbidden, Throttled, Unauthenticated, Unavailable, Unreadable
 from services.kit.identity import Caller, Identity
@@ -43,6 +47,9 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 _STOPPING = Unavailable("DRAINING", "this gateway is about to stop; connect again")
 _DRAINING = frames.pack(live_pb2.Draining())
 
+# So many rooms and tickets a socket knows of; a player has at most one ticket a game.
+_MOST_KNOWN = 32
+
 _log = structlog.get_logger(__name__)
 
 
@@ -57,6 +64,7 @@ class Limits:
         recheck_seconds: how often revocations are looked at.
         first_pings: when the first pings are sent, in seconds from the start.
         ping_seconds: how often they are sent then.
+        look_seconds: how often a socket looks at what it knows of its player's rooms and tickets.
         tick_seconds: how often all of this is looked at.
         watches: how many matches are watched at once.
         requests: how many requests are without an answer at once.
@@ -69,10 +77,24 @@ class Limits:
     recheck_seconds: float = 10.0
     first_pings: Sequence[float] = (0.0, 0.2, 0.5)
     ping_seconds: float = 5.0
+    look_seconds: float = 10.0
     tick_seconds: float = 1.0
     watches: int = 64
     requests: int = 256
     request_bytes: int = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What sockets tell of by themselves, of one kind.
+
+    Args:
+        read: returns a thing of a player's by its id, None where there is none.
+        live: returns the ids of those of a player's that may change yet.
+    """
+
+    read: Callable[[str, str], Awaitable[Any]]
+    live: Callable[[str], Awaitable[Sequence[str]]]
 
 
 class Live:
@@ -80,12 +102,25 @@ class Live:
 
     Args:
         draining: set when this process is about to stop.
+        told: what there is news of, by kind.
     """
 
-    def __init__(self, relay: Relay, identity: Identity, draining: asyncio.Event, limits: Limits) -> None:
+    def __init__(
+        self,
+        relay: Relay,
+        identity: Identity,
+        draining: asyncio.Event,
+        limits: Limits,
+        news: News,
+        told: Mapping[Kind, Told],
+        throttle: Throttle,
+    ) -> None:
         self.relay = relay
         self.identity = identity
         self.limits = limits
+        self.news = news
+        self.told = told
+        self.throttle = throttle
         self._draining = draining
         self._sockets: set[Socket] = set()
         self._unsent: list[Socket] = []
@@ -117,6 +152,13 @@ class Live:
             caller = await self.identity.caller(f"Bearer {token}")
         except Error as fault:
             refused = fault
+        try:
+            await self.throttle.socket(caller.player if caller is not None else None, handshake.scope)
+        except Throttled as fault:
+            await handshake.send_denial_response(problems.answer_for(fault))
+            return
+        except Error as fault:
+            refused = refused or fault
         socket = Socket(self, link, subprotocol, token, caller)
         link.attach(received=socket.received, over=socket.over, stopping=socket.drain)
         try:
@@ -208,6 +250,8 @@ class Socket:
         self._expires()
         self._tick()
         self._ping()
+        assert self._caller is not None
+        self._start(self._follow(self._caller.player))
 
     def _tick(self) -> None:
         """Looks whether it goes on."""
@@ -269,6 +313,20 @@ class Socket:
         due = first[self._pings] - first[self._pings - 1] if self._pings < len(first) else self._limits.ping_seconds
         self._at("ping", due, self._ping)
 
+    async def _follow(self, player: str) -> None:
+        """Tells of the player's rooms and tickets whatever is new; without news it only listens, and looks at what waits."""
+        following = Following(self._live.told, player, self._tell_of)
+        while True:
+            try:
+                async with self._live.news.listen(player, following.hear):
+                    await following.run(self._limits.look_seconds)
+            except Error as fault:
+                _log.warning("news cannot be heard", reason=fault.reason)  # as while Redis is away
+            await asyncio.sleep(self._limits.tick_seconds)
+
+    def _tell_of(self, message: Any) -> None:
+        self.tell(frames.pack(message))
+
     def _at(self, name: str, seconds: float, what: Callable[[], None]) -> None:
         if not self.ended.is_set():
             self._timers[name] = self._loop.call_later(seconds, what)
@@ -308,6 +366,9 @@ class Socket:
     def _take(self, asked: Asked, now: float) -> None:
         if asked.game is not None:
             self._admit(len(asked.wire))
+            if asked.kind == "move":
+                assert self._caller is not None
+                self._live.throttle.move(self._caller.player)
             held = self._attachments.get(asked.game.id)
             if asked.kind == "watch" and (held is None or asked.match_id not in held[1].watches):
                 self._admit_watch()
@@ -423,6 +484,107 @@ class Socket:
             self._live.relay.detach(game.id, attachment)
         self._attachments.clear()
         self._out.clear()
+
+
+class Following:
+    """What a socket knows of its player's rooms and tickets.
+
+    Args:
+        tell: tells the player of one, as it has become.
+    """
+
+    def __init__(self, told: Mapping[Kind, Told], player: str, tell: Callable[[Any], None]) -> None:
+        self._told = told
+        self._player = player
+        self._tell = tell
+        self._heard = asyncio.Event()
+        # What there is news of, in the order in which it came.
+        self._fresh: dict[tuple[Kind, str], None] = {}
+        # What is live, each in the state that was told, or that it was in when the socket came.
+        self._known: dict[tuple[Kind, str], object] = {}
+        self._began = False
+        self._doubted = False
+
+    def hear(self, news: tuple[Kind, str] | None) -> None:
+        """Satisfies `news.Hear`."""
+        if news is None:
+            self._doubted = True
+        else:
+            self._fresh[news] = None
+        self._heard.set()
+
+    async def run(self, look_seconds: float) -> None:
+        """Reads what there is news of, and looks at what waits, until it is cancelled.
+
+        Raises:
+            Error: something cannot be read now. It is not forgotten.
+        """
+        loop = asyncio.get_running_loop()
+        looked = loop.time()
+        while True:
+            if not (self._fresh or self._doubted):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(looked + look_seconds if self._known else None):
+                        await self._heard.wait()
+            self._heard.clear()
+            if loop.time() >= looked + look_seconds:
+                looked = loop.time()
+                self._fresh |= dict.fromkeys(self._known)
+            if self._doubted:
+                await self._doubt()
+            for named in list(self._fresh):
+                await self._read(named)
+
+    async def _doubt(self) -> None:
+        """News may have been lost; or the socket has just come, and learns what there is without telling it."""
+        self._doubted = False
+        try:
+            if self._began:
+                self._fresh |= dict.fromkeys(self._known)
+            for kind, told in self._told.items():
+                for name in await told.live(self._player):
+                    if self._began:
+                        self._fresh[kind, name] = None
+                        continue
+                    state = _state(await told.read(self._player, name))
+                    if (kind, name) not in self._fresh:  # else it is news by now
+                        self._known[kind, name] = state
+            self._began = True
+        except Error:
+            self._doubted = True
+            raise
+
+    async def _read(self, named: tuple[Kind, str]) -> None:
+        kind, name = named
+        del self._fresh[named]  # first: what is heard from here on is newer than what is read
+        try:
+            message = await self._told[kind].read(self._player, name)
+        except Error:
+            self._fresh[named] = None
+            raise
+        state = _state(message)
+        if message is not None and self._known.get(named) != state:
+            self._tell(message)
+        if _is_over(message, self._player):
+            self._known.pop(named, None)
+        else:
+            self._known[named] = state
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+
+
+def _is_over(message: gateway_pb2.Room | gateway_pb2.Ticket | None, player: str) -> bool:
+    """Whether there is nothing more for a player to hear of it."""
+    if isinstance(message, gateway_pb2.Room):
+        return all(member.player != player for member in message.members)
+    return message is None or message.status not in (gateway_pb2.Ticket.WAITING, gateway_pb2.Ticket.FORMING)
+
+
+def _state(message: gateway_pb2.Room | gateway_pb2.Ticket | None) -> object:
+    """What tells one state of a room or a ticket from the next."""
+    if isinstance(message, gateway_pb2.Room):
+        return message.version
+    return None if message is None else message.status
 
 
 def _token(offered: list[str], headers: Headers) -> str:

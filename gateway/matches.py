@@ -11,6 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -21,7 +22,7 @@ from starlette.responses import Response
 from gateway import exchange, streams, transcoding
 from gateway.answers import Answers
 from gateway.exchange import JSON, Answer
-from gateway.host import Host, mint
+from gateway.host import SETTLED_MS, Host, mint
 from gateway.metrics import RESUMED
 from gateway.operations import Says, each, operation, says
 from gateway.players import Players, matches_key
@@ -32,13 +33,12 @@ from gateway.upstream import Services, Upstream
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.cursor import START, Cursor
-from services.kit.errors import NotFound, Unreadable
-from services.kit.storage import Storage
+from services.kit.errors import Forbidden, NotFound, Refused, Unreadable
+from services.kit.storage import Script, Storage
 
+_REMATCH = Script(Path(__file__).parent / "lua" / "rematch.lua")
 _ANSWER_SECONDS = 86_400
 PAGE, MOST_A_PAGE = 20, 50
-# A match is indexed before it is made: until so long after, not being there yet does not mean being gone.
-_SETTLED_MS = 60_000
 _ME = "me"
 _RESUME_SECONDS = 20.0
 _NOT_IN_CREATE = frozenset({"matchId", "seats.name"})
@@ -80,6 +80,7 @@ class Matches:
     """The resource `matches`.
 
     Args:
+        kept_seconds: how long it is remembered which match is the rematch of which.
         draining: set when this process is about to stop.
     """
 
@@ -91,6 +92,7 @@ class Matches:
         answers: Answers,
         host: Host,
         *,
+        kept_seconds: float,
         draining: asyncio.Event,
     ) -> None:
         self._storage = storage
@@ -98,6 +100,7 @@ class Matches:
         self._players = players
         self._answers = answers
         self._host = host
+        self._kept_ms = int(kept_seconds * 1000)
         self._draining = draining
 
     @operation(
@@ -133,6 +136,7 @@ class Matches:
 
     async def _create(self, game: Game, match_id: str, asked: Any, player: str, name: str, authorization: str) -> Response:
         """Makes the match unless it is there, and returns it."""
+        await self._host.admit(player, authorization, match_id)
         with contextlib.suppress(NotFound):  # an operator's token has no profile: the token's name will do
             name = (await self._players.profile(player)).name
         create = type(asked)()
@@ -215,6 +219,68 @@ class Matches:
         await exchange.no_body(request)
         request_id = exchange.idempotency_key(request) or secrets.token_urlsafe(16)
         return Answer(await upstream.call("Resign", authorization, upstream.request("Resign")(match_id=match_id, request_id=request_id)))
+
+    @operation(
+        "POST",
+        "/v1/matches/{match_id:identifier}:rematch",
+        tag="matches",
+        body=gateway_pb2.Empty,
+        body_required=False,
+        answers={
+            200: says(each("Match"), "Location", means="The rematch, which somebody else asked for first"),
+            201: says(each("Match"), "Location", means="The rematch, as the caller may see it"),
+        },
+        parameters=("Idempotency-Key",),
+        problems=(401, 403, 404, 422),
+    )
+    async def rematch(self, request: Request) -> Response:
+        """Makes the same match once more.
+
+        For whoever had a seat in it, once it is finished: the same players and bots in the same seats, with the same options and settings.
+        There is one rematch of a match, however many ask for it.
+        """
+        upstream, match_id, authorization = self._at(request)
+        caller = await self._players.caller(request)
+        await exchange.no_body(request)
+        key = exchange.idempotency_key(request)
+        game = upstream.game
+        get = upstream.request("GetMatch")
+        match = await upstream.call("GetMatch", authorization, get(match_id=match_id))
+        if all(seat.player != caller.player for seat in match.seats):
+            raise Forbidden("NOT_YOUR_SEAT", "you had no seat in this match")
+        if match.status != table_pb2.FINISHED:
+            raise Refused("MATCH_NOT_FINISHED", "a match has a rematch once it is finished")
+
+        rematch_key = f"gateway:{{{match_id}}}:rematch"
+
+        async def run(minted: str) -> Response:
+            # Who comes to a rematch that somebody else asked for sits in it already.
+            made_before = await self._storage.get(rematch_key)
+            await self._host.admit(caller.player, authorization, minted if made_before is None else made_before.decode())
+            again = (await self._storage.run(_REMATCH, [rematch_key], [minted, self._kept_ms])).decode()
+            create = upstream.request("CreateMatch")(
+                match_id=again,
+                options=match.options,
+                settings=match.settings,
+                seats=[await self._same_seat(seat) for seat in match.seats],
+                order=table_pb2.Seating.AS_LISTED,
+            )
+            await self._host.make(game, create)
+            made = await upstream.call("GetMatch", authorization, get(match_id=again))
+            return Answer(made, 201 if again == minted else 200, {"Location": f"/v1/matches/{again}"})
+
+        return await self._answers.once(
+            request, key, scope=caller.player, asked=gateway_pb2.Empty(), mint=lambda: mint(game), seconds=_ANSWER_SECONDS, run=run
+        )
+
+    async def _same_seat(self, seat: table_pb2.Seat) -> table_pb2.SeatRequest:
+        """Who sat in a seat, under the name that they have now."""
+        if not seat.player:
+            return table_pb2.SeatRequest(bot=seat.bot)
+        name = seat.name
+        with contextlib.suppress(NotFound):
+            name = (await self._players.profile(seat.player)).name
+        return table_pb2.SeatRequest(player=seat.player, name=name)
 
     @operation(
         "GET",
@@ -315,7 +381,7 @@ class Matches:
         answer = gateway_pb2.ListMatchesResponse(matches=[summary for summary in found if summary is not None])
         if len(entries) > size:
             answer.next_page_token = _write_token(*page[-1])
-        settled = time.time() * 1000 - _SETTLED_MS
+        settled = time.time() * 1000 - SETTLED_MS
         gone = [match_id for (match_id, made), summary in zip(page, found, strict=True) if summary is None and made < settled]
         if gone:
             await self._storage.call(self._storage.redis.zrem(key, *gone))

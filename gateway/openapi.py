@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from gateway import problems
 from gateway.exchange import JSON
+from gateway.limits import LIMITED
 from gateway.matches import MOST_A_PAGE, PAGE
 from gateway.operations import Operation, Says
 from gateway.registry import GAMES, descriptor_of
@@ -33,6 +34,8 @@ _TAGS = {
     "players": "Who plays: guest sign-in, tokens, profiles.",
     "games": "What can be played, with JSON Schemas.",
     "matches": "Plays of a game: making, watching, moving, resigning, records.",
+    "rooms": "Private tables: whoever has the code may join.",
+    "tickets": "Wishes for a match with others.",
     "operators": "For who runs the server.",
 }
 
@@ -52,6 +55,8 @@ _PARAMETERS: Mapping[str, dict[str, Any]] = {
     "player_id": {"in": "path", "schema": {"type": "string"}, "description": "The player's id."},
     "game_id": {"in": "path", "schema": {"type": "string", "enum": list(GAMES)}, "description": "The game's id."},
     "match_id": {"in": "path", "schema": {"type": "string"}, "description": "The match's id."},
+    "code": {"in": "path", "schema": {"type": "string"}, "description": "The room's code, in capitals or not."},
+    "ticket_id": {"in": "path", "schema": {"type": "string"}, "description": "The ticket's id."},
     "Idempotency-Key": {"in": "header", "schema": {"type": "string", "pattern": "^[ -~]{1,128}$"}, "description": _KEY},
     "Idempotency-Key-Long": {
         "name": "Idempotency-Key",
@@ -78,6 +83,11 @@ _PARAMETERS: Mapping[str, dict[str, Any]] = {
     "pageSize": _page_size(PAGE, MOST_A_PAGE),
     # The services decide this; their protos say the same.
     "pageSize-Events": _page_size(100, 500),
+    "wait": {
+        "in": "query",
+        "schema": {"type": "string", "pattern": r"^(([0-2]?\d(\.\d{1,3})?|30(\.0{1,3})?)s)?$", "examples": ["25s"]},
+        "description": "How long to wait for a change, in seconds: at most `30s`.",
+    },
     "pageToken": {"in": "query", "schema": {"type": "string"}, "description": "`nextPageToken` of the page before."},
 }
 
@@ -100,6 +110,7 @@ _PROBLEM_MEANS = {
     413: "The body is too large",
     415: "The body is not JSON",
     422: "Well-formed, but against the rules now; `reason` says which",
+    429: "Too many; try again later",
     503: "Not now; try again",
 }
 _PROBLEM_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
@@ -144,6 +155,9 @@ def _inputs() -> list[Descriptor]:
         gateway_pb2.UpdatePlayerRequest,
         gateway_pb2.RefreshRequest,
         gateway_pb2.Empty,
+        gateway_pb2.CreateRoomRequest,
+        gateway_pb2.KickRequest,
+        gateway_pb2.ReadyRequest,
     ]
     games = [game.messages[name] for game in GAMES.values() for name in ("Options", "Move")]
     return [descriptor_of(message) for message in (*own, table_pb2.Settings, *games)]
@@ -163,6 +177,8 @@ def _operation(operation: Operation, schemas: Schemas) -> dict[str, Any]:
         refusals |= {400, 408, 413, 415}
     if any(_PARAMETERS[name]["in"] != "path" for name in named if name != "If-None-Match"):
         refusals.add(400)
+    if operation.id in LIMITED:
+        refusals.add(429)
     described["responses"] = {str(status): _answer(status, says, schemas) for status, says in sorted(operation.answers.items())}
     for status in sorted(refusals):
         described["responses"][str(status)] = _problem(_PROBLEM_MEANS[status], _PROBLEM_HEADERS.get(status), schemas)

@@ -1,16 +1,19 @@
 """Players: guest sign-in, tokens, profiles.
 
 Keys, one slot a player: `gateway:{<player>}:player` (hash: name, created, generation), `gateway:{<player>}:refresh` (sorted set: SHA-256 of
-a refresh token, expiry in ms), `gateway:{<player>}:matches`. All of them expire when nobody has used them for the life of a refresh token.
+a refresh token, expiry in ms), `gateway:{<player>}:matches`, `gateway:{<player>}:live`. All of them expire when nobody has used them for
+the life of a refresh token.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import re
 import secrets
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from gateway import exchange
 from gateway.answers import Answers
 from gateway.exchange import Answer
 from gateway.operations import Makes, operation, says
+from gateway.ratings import Ratings
 from gateway.registry import descriptor_of
 from gateway.schemas import Schema, Schemas, name_of
 from gateway.tokens import Signer
@@ -80,9 +84,9 @@ class Profile:
         name, created, generation = fields
         return cls(player, name.decode(), int(created), int(generation))
 
-    def message(self) -> gateway_pb2.Player:
+    def message(self, ratings: Sequence[gateway_pb2.Rating]) -> gateway_pb2.Player:
         """Returns the profile as others see it."""
-        player = gateway_pb2.Player(id=self.id, name=self.name)
+        player = gateway_pb2.Player(id=self.id, name=self.name, ratings=ratings)
         player.create_time.FromMilliseconds(self.created_ms)
         return player
 
@@ -102,6 +106,7 @@ class Players:
         self._identity = identity
         self._signer = signer
         self._answers = answers
+        self._ratings = Ratings(storage)
         self._access_seconds = access_seconds
         self._refresh_ms = int(refresh_seconds * 1000)
 
@@ -128,7 +133,7 @@ class Players:
         async def run(player: str) -> Response:
             secret, digest = _mint_secret()
             fields = await self._storage.run(_CREATE, _keys(player), [asked.name, digest, self._refresh_ms, _MOST_TOKENS])
-            return self._session(Profile.read(player, fields), secret, 201, {"Location": f"/v1/players/{player}"})
+            return await self._session(Profile.read(player, fields), secret, 201, {"Location": f"/v1/players/{player}"})
 
         return await self._answers.once(request, key, scope="", asked=asked, mint=_mint_player, seconds=_ANSWER_SECONDS, run=run)
 
@@ -159,7 +164,7 @@ class Players:
             fields = await self._storage.run(_REFRESH, _keys(player), [_digest(old), digest, self._refresh_ms, _GRACE_MS, _MOST_TOKENS])
             if fields is None:
                 raise _bad_refresh_token()
-            return self._session(Profile.read(player, fields), secret, 200)
+            return await self._session(Profile.read(player, fields), secret, 200)
 
         return await self._answers.once(request, key, scope=player, asked=asked, mint=_mint_player, seconds=_ANSWER_SECONDS, run=run)
 
@@ -200,7 +205,7 @@ class Players:
     async def get_me(self, request: Request) -> Response:
         """Own profile."""
         caller = await self.caller(request)
-        return Answer((await self.profile(caller.player)).message())
+        return Answer(await self._whole(await self.profile(caller.player)))
 
     @operation(
         "PATCH",
@@ -222,18 +227,22 @@ class Players:
         fields = await self._storage.run(_RENAME, [player], [name])
         if fields is None:
             raise _no_player()
-        return Answer(Profile.read(caller.player, fields).message())
+        return Answer(await self._whole(Profile.read(caller.player, fields)))
 
     @operation("DELETE", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Empty)}, problems=(401,))
     async def delete_me(self, request: Request) -> Response:
         """Forgets the caller.
 
-        Signs out everywhere and removes the profile and the list of matches. The matches themselves go on without the player, and expire in
-        their time.
+        Signs out everywhere and removes the profile, the list of matches, the ratings and the places in leaderboards. The matches
+        themselves go on without the player, and expire in their time.
         """
         caller = await self.caller(request)
         # In the same order as for signing out, and for the same reason.
-        generation = await self._storage.run(_FORGET, [*_keys(caller.player), matches_key(caller.player)], [caller.generation])
+        generation = await self._storage.run(
+            _FORGET, [*_keys(caller.player), matches_key(caller.player), live_key(caller.player)], [caller.generation]
+        )
+        # After the profile: who has none gets no rating any more.
+        await self._ratings.forget(caller.player)
         await self._revoke(caller.player, generation)
         return Answer(gateway_pb2.Empty())
 
@@ -246,8 +255,8 @@ class Players:
         authorized=False,
     )
     async def get_player(self, request: Request) -> Response:
-        """A player's public profile."""
-        return Answer((await self.profile(request.path_params["player_id"])).message())
+        """A player's public profile, with ratings."""
+        return Answer(await self._whole(await self.profile(request.path_params["player_id"])))
 
     async def caller(self, request: Request) -> Caller:
         """Returns who is calling, with a token that is good for playing.
@@ -274,13 +283,24 @@ class Players:
             raise _no_player()
         return Profile.read(player, fields)
 
+    async def known(self, players: Iterable[str]) -> dict[str, Profile]:
+        """Returns the profiles of those of these players who have one."""
+        asked = [player for player in players if _ID.fullmatch(player)]
+        # Renamed to nothing they stay as they are; and scripts share a round trip.
+        found = await asyncio.gather(*(self._storage.run(_RENAME, _keys(player)[:1], [""]) for player in asked))
+        return {player: Profile.read(player, fields) for player, fields in zip(asked, found, strict=True) if fields is not None}
+
+    async def _whole(self, profile: Profile) -> gateway_pb2.Player:
+        return profile.message(await self._ratings.of_player(profile.id))
+
     async def _revoke(self, player: str, generation: int) -> None:
         lifetime = (self._access_seconds + _REVOCATION_MARGIN_SECONDS) * 1000
         await self._storage.run(_REVOKE, [revocation_key(player)], [generation, lifetime])
 
-    def _session(self, profile: Profile, secret: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    async def _session(self, profile: Profile, secret: str, status: int, headers: dict[str, str] | None = None) -> Response:
         token, expires = self._signer.access(profile.id, profile.name, profile.generation, "play", self._access_seconds)
-        session = gateway_pb2.Session(player=profile.message(), access_token=token, refresh_token=f"{profile.id}.{secret}")
+        player = await self._whole(profile)
+        session = gateway_pb2.Session(player=player, access_token=token, refresh_token=f"{profile.id}.{secret}")
         session.expire_time.FromDatetime(expires)
         return Answer(session, status, {**(headers or {}), "Cache-Control": "no-store"})
 
@@ -302,6 +322,11 @@ def clean_name(name: str) -> str:
 def matches_key(player: str) -> str:
     """The key of the index of a player's matches."""
     return f"gateway:{{{player}}}:matches"
+
+
+def live_key(player: str) -> str:
+    """The key of those of a player's matches that may still be going."""
+    return f"gateway:{{{player}}}:live"
 
 
 def _keys(player: str) -> list[str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +30,39 @@ class GatewaySettings(Common):
     refresh_days: float = Field(default=90, gt=0, description="How long a refresh token is good, and a profile kept that nobody uses.")
     body_limit: int = Field(default=65_536, ge=1024, description="Most bytes of a request body.")
     rpc_seconds: float = Field(default=5, gt=0, le=60, description="How long a call to a game service may take.")
+    room_seconds: float = Field(default=7200, ge=60, le=604_800, description="How long a room is kept in which nothing happens.")
+    ticket_bands: str = Field(
+        default="0:100,5:200,10:400,20:any",
+        description="How far from a ticket's rating others' may be, by the seconds that it has waited: each step is wider than the last.",
+    )
+    ticket_patience_seconds: float = Field(
+        default=10, ge=0, le=600, description="How long a ticket holds out for the most seats it wishes for."
+    )
+    ticket_bots_seconds: int = Field(
+        default=20, ge=-1, le=600, description="After how long bots take free seats, for tickets that do not say; -1: never."
+    )
+    ticket_unseen_seconds: float = Field(default=30, ge=1, le=600, description="A ticket expires that nobody has looked at for so long.")
     socket_buffer: int = Field(
         default=262_144, ge=65_536, description="Most bytes that wait for a live socket whose client does not read; then it is cut off."
+    )
+    trusted_proxies: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="Networks of the proxies whose `X-Forwarded-For` is believed, separated by commas: `10.0.0.0/8,::1`.",
+    )
+    limit_sign_ins: str = Field(
+        default="60:120",
+        description="Sign-ins and refreshes from one address (of IPv6: one /64), all gateways together: so many a minute, "
+        "after so many at once. `0`: no limit; so for the limits below.",
+    )
+    limit_making: str = Field(
+        default="120:120", description="Matches, rematches, rooms (opened, joined, started) and tickets that one player asks for."
+    )
+    limit_making_address: str = Field(default="600:600", description="The same from one address.")
+    limit_sockets: str = Field(default="60:60", description="Live sockets that one player opens.")
+    limit_sockets_address: str = Field(default="600:600", description="The same from one address.")
+    limit_moves: str = Field(default="12000:400", description="Moves of one player, by REST and live socket, at each gateway by itself.")
+    most_live_matches: int = Field(
+        default=200, ge=0, le=1000, description="Matches that one player may have going when asking for another; `0`: no limit."
     )
     cors_origins: Annotated[list[str], NoDecode] = Field(default=[], description="Origins whose pages may call, separated by commas.")
 
@@ -46,10 +81,68 @@ class GatewaySettings(Common):
             raise ValueError(f"give one target for each of {', '.join(GAMES)}, as in night_clan=127.0.0.1:50051")
         return value
 
-    @field_validator("cors_origins", mode="before")
+    @field_validator("ticket_bands")
     @classmethod
-    def _origins(cls, value: object) -> object:
-        return [origin.strip() for origin in value.split(",") if origin.strip()] if isinstance(value, str) else value
+    def _bands_widen(cls, value: str) -> str:
+        steps = bands(value)
+        widths = [math.inf if band is None else band for _, band in steps]
+        widen = all(a < b for a, b in itertools.pairwise(widths))
+        later = all(a < b for (a, _), (b, _) in itertools.pairwise(steps))
+        if steps[0][0] != 0 or not widen or not later:
+            raise ValueError("give seconds from 0 on and widths, as in 0:100,5:200,20:any, each later and wider than the one before")
+        return value
+
+    @field_validator("limit_sign_ins", "limit_making", "limit_making_address", "limit_sockets", "limit_sockets_address", "limit_moves")
+    @classmethod
+    def _rates(cls, value: str) -> str:
+        rate(value)
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: list[str]) -> list[str]:
+        for network in value:
+            ipaddress.ip_network(network)
+        return value
+
+    @field_validator("cors_origins", "trusted_proxies", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often something may be: `burst` times at once, and once more each `interval` seconds."""
+
+    interval: float
+    burst: int
+
+
+def rate(text: str) -> Rate | None:
+    """Reads a limit, so many a minute after so many at once; None is no limit.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text == "0":
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,6}:[1-9]\d{0,6}", text, re.ASCII):
+        raise ValueError("give how many a minute and how many at once, as in 60:120, or 0 for no limit")
+    a_minute, burst = text.split(":")
+    return Rate(60 / int(a_minute), int(burst))
+
+
+def bands(text: str) -> tuple[tuple[int, int | None], ...]:
+    """Reads the steps of a ticket's band: from how many ms on, how wide; None is any.
+
+    Raises:
+        ValueError: it is not seconds and widths.
+    """
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?:(\d{1,6}|any)(,\d{1,4}(\.\d{1,3})?:(\d{1,6}|any)){0,15}", text, re.ASCII):
+        raise ValueError("give seconds and widths, as in 0:100,5:200,20:any")
+    steps = (step.partition(":") for step in text.split(","))
+    return tuple((round(float(since) * 1000), None if width == "any" else int(width)) for since, _, width in steps)
 
 
 # What the fields that all processes share do not say themselves.

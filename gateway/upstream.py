@@ -19,8 +19,17 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
 
 from gateway.registry import GAMES, Game, Method, game_of
+from gloaming.relay.v1 import relay_pb2
 
 _PROBE_SECONDS = 1.0
+# What every service serves beside its game's own verbs.
+_RESULTS = "/gloaming.relay.v1.ResultService"
+_BESIDE = {
+    "ListResults": Method(f"{_RESULTS}/ListResults", relay_pb2.ListResultsRequest, relay_pb2.ListResultsResponse, False),
+    "AcknowledgeResults": Method(
+        f"{_RESULTS}/AcknowledgeResults", relay_pb2.AcknowledgeResultsRequest, relay_pb2.AcknowledgeResultsResponse, False
+    ),
+}
 
 
 class Upstream:
@@ -36,7 +45,7 @@ class Upstream:
         self.game = game
         self._seconds = seconds
         self._channel = grpc.aio.insecure_channel(target, options=_options(game))
-        self._verbs: dict[str, Callable[..., Any]] = {name: self._verb(method) for name, method in game.methods.items()}
+        self._verbs: dict[str, Callable[..., Any]] = {name: self._verb(each) for name, each in {**game.methods, **_BESIDE}.items()}
         self._health = self._channel.unary_unary(
             "/grpc.health.v1.Health/Check",
             request_serializer=health_pb2.HealthCheckRequest.SerializeToString,

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests.bench import crowd, machine, memory, pillow, rest, rules
+from tests.bench import crowd, machine, matching, memory, pillow, rest, rules
 
 BENCHES: dict[str, Callable[[], Any]] = {
     "rules": rules.measure,
     "rest_move": lambda: asyncio.run(rest.measure()),
     "pillow": pillow.measure,
     "crowd": crowd.measure,
+    "matching": lambda: asyncio.run(matching.measure()),
     "memory": lambda: asyncio.run(memory.measure()),
 }
 

@@ -369,6 +369,7 @@ class Host:
         request = pb.CreateMatchRequest(
             match_id=f"night_knight-{word}",
             options=options,
+            settings=table_pb2.Settings(start_seconds=0),
             seats=[table_pb2.SeatRequest(player=name, name="Bench") for name in names],
             order=table_pb2.Seating.AS_LISTED,
         )

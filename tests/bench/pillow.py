@@ -25,6 +25,7 @@ from deploy.processes import tail
 from gloaming.live.v1 import live_pb2
 from gloaming.night_knight.v1 import night_knight_pb2 as pb
 from services.kit.storage import Script, Storage
+from tests import unlimited
 from tests.bench.echo import PAYLOAD, echo
 from tests.bench.load import Host, Player, Room, Server, Untrue, client_frame, messages
 from tests.bench.peers.contest import Result
@@ -76,7 +77,7 @@ def contestant(rooms: int) -> Result:
 @contextmanager
 def serving(kind: type[Local] = Local) -> Iterator[tuple[Local, Server]]:
     """Everything, on this machine."""
-    with tempfile.TemporaryDirectory() as data, kind(Path(data), env={"REDIS_URL": ""}) as local:
+    with tempfile.TemporaryDirectory() as data, kind(Path(data), env={"REDIS_URL": "", **unlimited.ENVIRONMENT}) as local:
         pids = {name: child.pid for name, child in local.children.items() if child.pid and name in ("redis", _GAME, "gateway")}
         try:
             yield local, Server(local.port, local.services[_GAME][0], str(local.signing_key), pids)

@@ -21,15 +21,17 @@ from deploy.local import Local
 from gloaming.client import Client
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
+from tests import unlimited
 from tests.bench.echo import PAYLOAD, echo
 
 MATCHES = 60
+_ENV = {"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0", **unlimited.ENVIRONMENT}
 
 
 async def measure() -> dict[str, Any]:
     """Median times in ms of one client's moves in Night Clan and of the floors, and their ratio."""
     samples: dict[str, list[float]] = {"move": [], "gateway": [], "grpc": [], "script": []}
-    with tempfile.TemporaryDirectory() as data, Local(Path(data), env={"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0"}) as local:
+    with tempfile.TemporaryDirectory() as data, Local(Path(data), env=_ENV) as local:
         async with (
             Client(local.url) as ann,
             httpx.AsyncClient(base_url=local.url) as bare,

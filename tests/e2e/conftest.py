@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from deploy.local import Local
+from tests import unlimited
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    """Redis, two replicas of each game's service and two gateways. Bots move at once."""
-    env = {"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0"}
+    """Redis, two replicas of each game's service and two gateways. Bots move at once, and nobody asks too much."""
+    env = {"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0", **unlimited.ENVIRONMENT}
     with Local(tmp_path_factory.mktemp("everything"), replicas=2, gateways=2, env=env) as local:
         yield local

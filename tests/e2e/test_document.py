@@ -58,7 +58,7 @@ async def test_every_answer_of_a_match_is_as_the_document_says(everything: Local
         await ask("GET", "/v1/games")
         schemas = (await ask("GET", f"/v1/games/{game}"))["schemas"]
         seats = [{"player": "me"}, *[{"bot": "STANDARD"}] * (GAMES[game].min_seats - 1)]
-        match = await ask("POST", "/v1/matches", {"game": game, "seats": seats})
+        match = await ask("POST", "/v1/matches", {"game": game, "seats": seats, "settings": {"startSeconds": 0}})
         path = f"/v1/matches/{match['id']}"
 
         for _ in range(_PLIES):

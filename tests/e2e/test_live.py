@@ -64,7 +64,7 @@ class Hall:
         request = game.message("CreateMatchRequest")(
             match_id=new_match_id(game),
             options=options,
-            settings=table_pb2.Settings(move_seconds=0),
+            settings=table_pb2.Settings(move_seconds=0, start_seconds=0),
             seats=[table_pb2.SeatRequest(player=name) for name in names],
             order="AS_LISTED",
         )

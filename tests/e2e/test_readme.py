@@ -38,7 +38,7 @@ def _run(script: str, everything: Local, directory: Path) -> str:
 def record(everything: Local, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What the block that plays a match printed, and the record it left."""
     directory = tmp_path_factory.mktemp("readme")
-    return _run(_block("sh", "/players"), everything, directory), directory / "record.json"
+    return _run(_block("sh", "record.json; do"), everything, directory), directory / "record.json"
 
 
 def test_the_match_in_curl_plays_to_its_end(record: tuple[str, Path]) -> None:
@@ -58,6 +58,15 @@ def test_the_match_in_python_plays_to_its_end(everything: Local, tmp_path: Path)
     printed = _run(".venv/bin/python play.py", everything, tmp_path)
     assert "match_finished" in printed
     assert "ending: COMPLETED" in printed.split("match_finished")[1]
+
+
+def test_two_people_find_each_other_by_tickets_and_in_a_room(everything: Local, tmp_path: Path) -> None:
+    bobs, anns, joined, ready, filled, started = _run(_block("sh", "/tickets"), everything, tmp_path).splitlines()
+    assert bobs.split()[0] in ("WAITING", "FORMING", "MATCHED")
+    assert re.fullmatch(r"MATCHED night_clan-[a-z0-9]+", anns)
+    assert (joined, ready) == ("['Ann', 'Bob']", "[True, True]")
+    assert filled.startswith("['Ann', 'Bob', '")
+    assert re.fullmatch(r"STARTED night_knight-[a-z0-9]+", started)
 
 
 def test_the_match_over_grpc_plays_to_its_end(everything: Local, tmp_path: Path) -> None:

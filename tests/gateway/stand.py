@@ -30,6 +30,7 @@ from gloaming.table.v1 import table_pb2
 from services.kit.cursor import Cursor
 from services.kit.errors import Error
 from services.kit.servicer import status_of
+from tests import unlimited
 from tests.harness import Keys
 
 NIGHT_CLAN = GAMES["night_clan"]
@@ -82,6 +83,17 @@ def targets(address: str, own: Mapping[str, str] = MappingProxyType({})) -> dict
     return {**dict.fromkeys(GAMES, address), **own}
 
 
+def no_results() -> grpc.GenericRpcHandler:
+    """A ResultService that has none."""
+
+    async def none(request: relay_pb2.ListResultsRequest, context: Context) -> relay_pb2.ListResultsResponse:
+        return relay_pb2.ListResultsResponse()
+
+    parse, pack = relay_pb2.ListResultsRequest.FromString, relay_pb2.ListResultsResponse.SerializeToString
+    handler: Any = grpc.unary_unary_rpc_method_handler(none, parse, pack)
+    return grpc.method_handlers_generic_handler("gloaming.relay.v1.ResultService", {"ListResults": handler})
+
+
 class Service:
     """Night Clan's service that answers as `verbs` say, and remembers what it was asked. It is there for the other games, and no more."""
 
@@ -115,7 +127,7 @@ class Service:
             answer = self._streamed(name) if method.streams else self._answered(name)
             handlers[name] = make(answer, method.request.FromString, method.response.SerializeToString)
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NIGHT_CLAN.service, handlers),))
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NIGHT_CLAN.service, handlers), no_results()))
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         for game in GAMES.values():
             await self.health.set(game.service, health_pb2.HealthCheckResponse.SERVING)
@@ -260,7 +272,7 @@ class Replica:
         service, _, name = METHOD[1:].partition("/")
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         handler: Any = grpc.stream_stream_rpc_method_handler(self._relay)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: handler}),))
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: handler}), no_results()))
         self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
         await self._server.start()
 
@@ -395,6 +407,7 @@ async def stand(
             "signing_key_file": keys.pem,
             "services": targets(f"127.0.0.1:{service.port}", services),
             "drain_seconds": 2,
+            **unlimited.SETTINGS,
             **settings,
         }
     )

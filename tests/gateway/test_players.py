@@ -217,7 +217,7 @@ async def test_every_key_of_a_player_expires(gateway: Stand, redis: Redis) -> No
     await gateway.http.patch("/v1/players/me", json={"name": "Bea"})
     await gateway.http.post("/v1/players/me:signOut")
     keys = await redis.keys("*")
-    assert len(keys) == 4
+    assert len(keys) == 5
     for key in keys:
         assert 0 < await redis.ttl(key) <= 90 * 86_400, key
 

@@ -1,0 +1,167 @@
+"""How much one player, and one address, may ask for.
+
+Each has a bucket of tokens for each kind of call: a call takes one, and they come back one by one. Sign-ins, what makes matches and sockets
+are counted in Redis, by all gateways together: `gateway:limit:{<kind>:<whose>}`, gone when the bucket is full. Moves are counted in this
+process, so that a move costs no round trip: a player who moves through several gateways has a bucket at each.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope
+
+from gateway import exchange, metrics
+from gateway.operations import Operation
+from gateway.settings import GatewaySettings, Rate, rate
+from services.kit.errors import Throttled, Unauthenticated
+from services.kit.identity import Identity
+from services.kit.storage import Script, Storage
+
+Kind: TypeAlias = Literal["sign_in", "making", "socket", "move"]
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+# What is counted, by the id of the operation. Codes of rooms could be guessed by trying, so that joining counts as well.
+LIMITED: Mapping[str, Kind] = {
+    "createPlayer": "sign_in",
+    "refreshTokens": "sign_in",
+    "createMatch": "making",
+    "rematch": "making",
+    "createRoom": "making",
+    "joinRoom": "making",
+    "startRoom": "making",
+    "createTicket": "making",
+    "submitMove": "move",
+}
+
+_TAKE = Script(Path(__file__).parent / "lua" / "take.lua")
+# So many players' buckets a process keeps; whoever has not been there for longest begins with a full one again.
+_REMEMBERED = 65_536
+_NOUNS: Mapping[Kind, str] = {"sign_in": "sign-ins", "making": "matches, rooms and tickets asked for", "socket": "sockets", "move": "moves"}
+
+
+class Buckets:
+    """Buckets in this process, of the same rate; they are as full as `take.lua` has them.
+
+    Args:
+        rate: None where everything goes.
+    """
+
+    def __init__(self, rate: Rate | None, most: int = _REMEMBERED) -> None:
+        self._rate = rate
+        self._most = most
+        # When each is full again, by the monotonic clock; in the order of use.
+        self._full: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, whose: str) -> float:
+        """Takes a token. Returns 0, or in how many seconds there is one."""
+        if self._rate is None:
+            return 0.0
+        now = time.monotonic()
+        full = max(now, self._full.get(whose, now)) + self._rate.interval
+        early = full - self._rate.interval * self._rate.burst - now
+        # Sums of floats are a little off: a whole burst must fit.
+        if early > 1e-6:
+            return early
+        self._full[whose] = full
+        self._full.move_to_end(whose)
+        if len(self._full) > self._most:
+            self._full.popitem(last=False)
+        return 0.0
+
+
+class Throttle:
+    """Refuses what is too much.
+
+    Every method raises `Throttled` (RATE_LIMITED) then; those that ask Redis raise `Unavailable` where it does not answer.
+    """
+
+    def __init__(self, storage: Storage, identity: Identity, settings: GatewaySettings) -> None:
+        self._storage = storage
+        self._identity = identity
+        self._moves = Buckets(rate(settings.limit_moves))
+        self._by_player: Mapping[Kind, Rate | None] = {"making": rate(settings.limit_making), "socket": rate(settings.limit_sockets)}
+        self._by_address: Mapping[Kind, Rate | None] = {
+            "sign_in": rate(settings.limit_sign_ins),
+            "making": rate(settings.limit_making_address),
+            "socket": rate(settings.limit_sockets_address),
+        }
+
+    def guarded(self, operation: Operation, handler: Handler) -> Handler:
+        """Returns the handler of an operation, with its limits before it."""
+        kind = LIMITED.get(operation.id)
+        if kind is None:
+            return handler
+
+        async def limited(request: Request) -> Response:
+            await self._admit(kind, request)
+            return await handler(request)
+
+        return limited
+
+    def move(self, player: str) -> None:
+        """Counts a player's move."""
+        wait = self._moves.take(player)
+        if wait:
+            raise _refusal("move", "player", wait)
+
+    async def socket(self, player: str | None, scope: Scope) -> None:
+        """Counts a socket that is being opened, by whoever that is."""
+        await self._count("socket", player, scope)
+
+    async def _admit(self, kind: Kind, request: Request) -> None:
+        player = None
+        if kind != "sign_in":
+            try:
+                player = self._identity.says(exchange.bearer(request)).player
+            except Unauthenticated:
+                return  # it is refused for that
+        if kind == "move":
+            assert player is not None
+            self.move(player)
+        else:
+            await self._count(kind, player, request.scope)
+
+    async def _count(self, kind: Kind, player: str | None, scope: Scope) -> None:
+        # The player's first: what is refused there takes nothing from others at the same address.
+        if player is not None:
+            await self._take(kind, "player", player, self._by_player[kind])
+        await self._take(kind, "address", address_of(scope), self._by_address[kind])
+
+    async def _take(self, kind: Kind, of: str, whose: str, rate: Rate | None) -> None:
+        if rate is None:
+            return
+        key = f"gateway:limit:{{{kind}:{whose}}}"
+        wait = await self._storage.run(_TAKE, [key], [round(rate.interval * 1_000_000), rate.burst])
+        if wait:
+            raise _refusal(kind, of, wait / 1000)
+
+
+def _refusal(kind: Kind, of: str, wait: float) -> Throttled:
+    metrics.THROTTLED.labels(kind, of).inc()
+    whose = "by this player" if of == "player" else "from this address"
+    return Throttled("RATE_LIMITED", f"too many {_NOUNS[kind]} {whose}; wait for as long as it says, and try again", wait)
+
+
+def address_of(scope: Scope) -> str:
+    """Where a connection comes from, as it is counted: an IPv4 address, or the 64 bits of IPv6 that one household has.
+
+    What stands for an address but is none, as of a UNIX socket or in what a trusted proxy says, counts as one together.
+    """
+    client = scope.get("client")
+    try:
+        address = ipaddress.ip_address(client[0] if client else "")
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
