@@ -82,7 +82,8 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     )
     matching = Matching(storage, players, host, news, pace)
     tickets = Tickets(matching, players, answers, news, ratings=ratings, parties=rooms, draining=draining)
-    rooms.cancel_ticket = tickets.cancel
+    rooms.tickets, matching.party_over = tickets, rooms.party_over
+    players.forgetting = (tickets.forget, rooms.forget)
     told: dict[Kind, Told] = {"room": Told(rooms.read, rooms.of), "ticket": Told(tickets.read, tickets.live)}
     results = Results(services, token, players, ratings)
     relay = Relay(settings.services, lambda: token.authorization, patience)

@@ -10,7 +10,7 @@ import hashlib
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from gateway.exchange import JSON, Answer
 from gateway.host import SETTLED_MS, Host, mint
 from gateway.metrics import RESUMED
 from gateway.operations import Says, each, operation, says
-from gateway.players import Players, matches_key
+from gateway.players import Players, Profile, matches_key, signed_in
 from gateway.registry import GAMES, Game, descriptor_of, game_of
 from gateway.schemas import Schema, Schemas, name_of, one_of_games
 from gateway.streams import EventStream
@@ -237,7 +237,8 @@ class Matches:
         """Makes the same match once more.
 
         For whoever had a seat in it, once it is finished: the same players and bots in the same seats, with the same options and settings.
-        There is one rematch of a match, however many ask for it.
+        There is one rematch of a match, however many ask for it. 422 (PLAYER_GONE) where one of the players has been deleted and there is
+        no rematch yet.
         """
         upstream, match_id, authorization = self._at(request)
         caller = await self._players.caller(request)
@@ -256,13 +257,20 @@ class Matches:
         async def run(minted: str) -> Response:
             # Who comes to a rematch that somebody else asked for sits in it already.
             made_before = await self._storage.get(rematch_key)
+            seated = [seat.player for seat in match.seats if signed_in(seat.player)]
+            known = await self._players.known(seated)
+            if len(known) < len(seated):
+                there = await self._found(made_before.decode(), authorization) if made_before is not None else None
+                if there is None:
+                    raise Refused("PLAYER_GONE", "one of the players is not there any more")
+                return Answer(there, 200, {"Location": f"/v1/matches/{there.id}"})
             await self._host.admit(caller.player, authorization, minted if made_before is None else made_before.decode())
             again = (await self._storage.run(_REMATCH, [rematch_key], [minted, self._kept_ms])).decode()
             create = upstream.request("CreateMatch")(
                 match_id=again,
                 options=match.options,
                 settings=match.settings,
-                seats=[await self._same_seat(seat) for seat in match.seats],
+                seats=[_same_seat(seat, known) for seat in match.seats],
                 order=table_pb2.Seating.AS_LISTED,
             )
             await self._host.make(game, create)
@@ -272,15 +280,6 @@ class Matches:
         return await self._answers.once(
             request, key, scope=caller.player, asked=gateway_pb2.Empty(), mint=lambda: mint(game), seconds=_ANSWER_SECONDS, run=run
         )
-
-    async def _same_seat(self, seat: table_pb2.Seat) -> table_pb2.SeatRequest:
-        """Who sat in a seat, under the name that they have now."""
-        if not seat.player:
-            return table_pb2.SeatRequest(bot=seat.bot)
-        name = seat.name
-        with contextlib.suppress(NotFound):
-            name = (await self._players.profile(seat.player)).name
-        return table_pb2.SeatRequest(player=seat.player, name=name)
 
     @operation(
         "GET",
@@ -404,15 +403,9 @@ class Matches:
 
     async def _summary(self, match_id: str, authorization: str) -> gateway_pb2.MatchSummary | None:
         """Returns a match in short, or None when it is gone."""
-        try:
-            upstream = self._services.of_match(match_id)
-            match = await upstream.call("GetMatch", authorization, upstream.request("GetMatch")(match_id=match_id))
-        except NotFound:
+        match = await self._found(match_id, authorization)
+        if match is None:
             return None
-        except grpc.aio.AioRpcError as refusal:
-            if refusal.code() is grpc.StatusCode.NOT_FOUND:
-                return None
-            raise
         summary = gateway_pb2.MatchSummary()
         for field in summary.DESCRIPTOR.fields:
             value = getattr(match, field.name)
@@ -426,6 +419,18 @@ class Matches:
                 else:
                     setattr(summary, field.name, value)
         return summary
+
+    async def _found(self, match_id: str, authorization: str) -> Any:
+        """Returns a match, or None when it is gone."""
+        try:
+            upstream = self._services.of_match(match_id)
+            return await upstream.call("GetMatch", authorization, upstream.request("GetMatch")(match_id=match_id))
+        except NotFound:
+            return None
+        except grpc.aio.AioRpcError as refusal:
+            if refusal.code() is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
 
     def _at(self, request: Request) -> tuple[Upstream, str, str]:
         """Returns the service of the match that the path names, the match's id, and the caller's authorization."""
@@ -445,6 +450,13 @@ def _check_seats(game: Game, asked: Any) -> None:
             raise Unreadable(f"seats[{index}].player", f"must be {_ME}")
     if sum(seat.player == _ME for seat in asked.seats) != 1:
         raise Unreadable("seats", f"must have {_ME} in exactly one of them")
+
+
+def _same_seat(seat: table_pb2.Seat, known: Mapping[str, Profile]) -> table_pb2.SeatRequest:
+    """Who sat in a seat, under the name that they have now."""
+    if not seat.player:
+        return table_pb2.SeatRequest(bot=seat.bot)
+    return table_pb2.SeatRequest(player=seat.player, name=known[seat.player].name if seat.player in known else seat.name)
 
 
 def _etag(match: Any) -> str:

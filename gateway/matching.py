@@ -18,7 +18,7 @@ import contextlib
 import secrets
 import string
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -149,13 +149,19 @@ def mint_ticket(game: Game) -> str:
 
 
 class Matching:
-    """Tickets, matched. Open it where the event loop runs: `async with matching`."""
+    """Tickets, matched. Open it where the event loop runs: `async with matching`.
+
+    Attributes:
+        party_over: is told the code of a party and the id of its ticket, once that has ended. It may be told twice, or, when this process
+            dies, not at all.
+    """
 
     def __init__(self, storage: Storage, players: Players, host: Host, news: News, pace: Pace) -> None:
         self.pace = pace
         self._storage = storage
         self._players = players
         self.host = host
+        self.party_over: Callable[[str, str], Coroutine[Any, Any, None]] | None = None
         self._news = news
         self._sooner = {game: asyncio.Event() for game in GAMES}
         self._claimed = dict.fromkeys(GAMES, 0)
@@ -201,6 +207,7 @@ class Matching:
             TICKETS.labels(game.id, name.lower()).inc()
         # Told even by whoever came too late for it: the first may have lost the answer.
         if (record := await self.look(game, ticket_id)) is not None and record.status == outcome:
+            self._end_party(record.request.party, ticket_id)
             await self._news.tell(record.players, "ticket", ticket_id)
 
     async def live(self, player: str) -> list[str]:
@@ -225,6 +232,11 @@ class Matching:
         task = asyncio.create_task(self._guarded(work))
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+    def _end_party(self, party: str, ticket_id: str) -> None:
+        # By the way: it may be the party's own room that has the ticket ended, and is locked meanwhile.
+        if party and self.party_over is not None:
+            self._start(self.party_over(party, ticket_id))
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -323,11 +335,12 @@ class Matching:
             return
         first, *tickets = settled
         told = []
-        for ticket_id, players, waited in zip(tickets[::3], tickets[1::3], tickets[2::3], strict=True):
+        for ticket_id, players, waited, packed in zip(*(tickets[n::4] for n in range(4)), strict=True):
             if first:
                 TICKETS.labels(game.id, outcome.lower()).inc()
                 if outcome == "MATCHED":
                     TICKET_SECONDS.labels(game.id).observe(waited / 1000)
+            self._end_party(gateway_pb2.CreateTicketRequest.FromString(packed).party, ticket_id.decode())
             told.append(self._news.tell(players.decode().split(), "ticket", ticket_id.decode()))
         await asyncio.gather(*told)
 

@@ -13,7 +13,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,9 @@ class Players:
     Args:
         access_seconds: how long an access token is good.
         refresh_seconds: how long a refresh token is good.
+
+    Attributes:
+        forgetting: what else is done before a player is forgotten; each may be repeated.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Players:
         self._ratings = Ratings(storage)
         self._access_seconds = access_seconds
         self._refresh_ms = int(refresh_seconds * 1000)
+        self.forgetting: Sequence[Callable[[str], Awaitable[None]]] = ()
 
     @operation(
         "POST",
@@ -181,8 +185,9 @@ class Players:
     async def sign_out(self, request: Request) -> Response:
         """Signs out everywhere.
 
-        Once this has answered, no token that the player had is good any more, anywhere. A retry with the same Idempotency-Key is answered
-        200 again, though its token is revoked by then.
+        Once this has answered, no token that the player had is good any more, anywhere. Matches and rooms stay as they are, and tickets
+        expire since nobody looks at them any more. A retry with the same Idempotency-Key is answered 200 again, though its token is revoked
+        by then.
         """
         caller = None
         try:
@@ -229,15 +234,19 @@ class Players:
             raise _no_player()
         return Answer(await self._whole(Profile.read(caller.player, fields)))
 
-    @operation("DELETE", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Empty)}, problems=(401,))
+    @operation("DELETE", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Empty)}, problems=(401, 409))
     async def delete_me(self, request: Request) -> Response:
         """Forgets the caller.
 
-        Signs out everywhere and removes the profile, the list of matches, the ratings and the places in leaderboards. The matches
-        themselves go on without the player, and expire in their time.
+        Cancels the tickets that wait, leaves the rooms that are open, signs out everywhere and removes the profile, the list of matches,
+        the ratings and the places in leaderboards. Matches that there are, or that are being made, go on without the player, and expire in
+        their time.
         """
         caller = await self.caller(request)
-        # In the same order as for signing out, and for the same reason.
+        # The token is revoked last, so that whoever got no answer may ask again, and what was not done is done then. First what others
+        # would meet the player in; then in the same order as for signing out, and for the same reason.
+        for forget in self.forgetting:
+            await forget(caller.player)
         generation = await self._storage.run(
             _FORGET, [*_keys(caller.player), matches_key(caller.player), live_key(caller.player)], [caller.generation]
         )
@@ -317,6 +326,11 @@ def clean_name(name: str) -> str:
     if not clean or max(len(name), len(clean)) > _NAME_LENGTH:
         raise Unreadable("name", f"must be 1 to {_NAME_LENGTH} characters")
     return clean
+
+
+def signed_in(player: str) -> bool:
+    """Whether a player's id is one that signing in gives; one of an operator's token has no profile."""
+    return _ID.fullmatch(player) is not None
 
 
 def matches_key(player: str) -> str:

@@ -246,6 +246,11 @@ def queued(room: Room, ticket_id: str) -> Room:
     return _changed(room, ticket_id=ticket_id)
 
 
+def unqueued(room: Room, ticket_id: str) -> Room:
+    """The ticket of this id has ended."""
+    return _changed(room, ticket_id="") if ticket_id and room.ticket_id == ticket_id else room
+
+
 def _is_making(room: Room, match_id: str) -> bool:
     return room.status == STARTING and room.match_id == match_id
 
@@ -255,13 +260,12 @@ def _without(room: Room, player: str) -> tuple[Member, ...]:
 
 
 def _with(room: Room, members: Iterable[Member], **more: Any) -> Room:
-    """The room with other members: it always has a host among them, who is ready. A ticket of other players is theirs no more."""
+    """The room with other members: it always has a host among them, who is ready. A ticket of the members that were is theirs no more."""
     kept = tuple(members)
     players = [member.player for member in kept if member.player]
     host = room.host if room.host in players else players[0] if players else ""
     kept = tuple(msgspec.structs.replace(member, ready=True) if member.player == host and not member.ready else member for member in kept)
-    ticket = room.ticket_id if tuple(players) == room.players else ""
-    return _changed(room, members=kept, host=host, ticket_id=ticket, **more)
+    return _changed(room, members=kept, host=host, ticket_id="", **more)
 
 
 def _changed(room: Room, **changes: Any) -> Room:

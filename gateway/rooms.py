@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 import grpc
@@ -38,7 +38,7 @@ from gateway.news import News
 from gateway.operations import operation, says
 from gateway.players import Players
 from gateway.registry import GAMES, descriptor_of
-from gateway.room import STARTED, STARTING, Room
+from gateway.room import OPEN, STARTED, STARTING, Room
 from gateway.schemas import Schema, Schemas, name_of, one_of_games
 from gateway.upstream import Services
 from gloaming.gateway.v1 import gateway_pb2
@@ -74,7 +74,6 @@ _ANSWER_SECONDS = _DAY_SECONDS
 # So many rooms that a player came to last are remembered.
 _MOST_ROOMS = 20
 
-CancelTicket: TypeAlias = Callable[[str], Awaitable[None]]
 _Verb: TypeAlias = Callable[[Room], Room]
 _log = structlog.get_logger(__name__)
 
@@ -102,13 +101,26 @@ def _kick_body(schemas: Schemas) -> Schema:
     return ref
 
 
+class PartyTickets(Protocol):
+    """Who knows what becomes of the tickets with which rooms' players look for others."""
+
+    async def cancel(self, ticket_id: str) -> None:
+        """Cancels the ticket of a party that is about to change; does nothing where it has ended.
+
+        Raises:
+            Refused: TICKET_MATCHED; others were found, and the match is being made.
+        """
+
+    async def is_live(self, ticket_id: str) -> bool:
+        """Whether there may be a match of it yet."""
+
+
 class Rooms:
     """The resource `rooms`. Open it where the event loop runs, so that starts that others left are gone on with: `async with rooms`.
 
     Args:
         seconds: how long a room is kept in which nothing happens.
-        cancel_ticket: cancels the ticket of a party that is about to change; does nothing where it has ended. It raises `Refused` where it
-            is too late: others were found, and a match is being made.
+        tickets: what becomes of the tickets of parties; it is to be set before one is made.
     """
 
     def __init__(
@@ -121,7 +133,7 @@ class Rooms:
         news: News,
         *,
         seconds: float,
-        cancel_ticket: CancelTicket | None = None,
+        tickets: PartyTickets | None = None,
     ) -> None:
         self._storage = storage
         self._services = services
@@ -131,7 +143,7 @@ class Rooms:
         self._news = news
         self._open_ms = int(seconds * 1000)
         self._started_ms = max(self._open_ms, _DAY_SECONDS * 1000)
-        self.cancel_ticket = cancel_ticket
+        self.tickets = tickets
         # Whoever changes a room through this gateway goes one after the other: only gateways race.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._sweeping: asyncio.Task[None] | None = None
@@ -169,7 +181,7 @@ class Rooms:
         For anybody who knows its code, so that a link shows who is there before one joins.
         """
         await self._players.caller(request)
-        room, expires = await self._load(_code(request))
+        room, expires = await self._looked(*await self._load(_code(request)))
         return Answer(room.message(expires))
 
     @operation(
@@ -186,6 +198,9 @@ class Rooms:
         """Joins a room.
 
         For whoever is there already it does nothing. 403 (KICKED) for whom the host has sent out; 422 (ROOM_FULL, ROOM_STARTED).
+
+        Whatever changes who is in a room, or who is ready, cancels the ticket with which its players look for others. In the moment in
+        which others have been found and the match is being made, that is refused instead: 422 (TICKET_MATCHED), try again.
         """
         caller = await self._players.caller(request)
         await exchange.no_body(request)
@@ -211,8 +226,8 @@ class Rooms:
         """Leaves a room.
 
         For whoever is not there it does nothing. When the host leaves, whoever came first of those that remain becomes host; when the last
-        player leaves, the room ends. 422 (ROOM_STARTED) in the moment in which its match is being made; to leave the room of a match that
-        is there does not leave the match.
+        player leaves, the room ends. 422 (ROOM_STARTED, or TICKET_MATCHED where others were found) in the moment in which its match is
+        being made: try again. To leave the room of a match that is there does not leave the match.
         """
         caller = await self._players.caller(request)
         await exchange.no_body(request)
@@ -305,7 +320,8 @@ class Rooms:
     async def say_ready(self, request: Request) -> Response:
         """Says whether one is ready for the match.
 
-        It holds until one says otherwise or leaves, whoever else comes or goes. The host is always ready.
+        It holds until one says otherwise or leaves, whoever else comes or goes. The host is always ready. Not to be ready any more cancels
+        the ticket with which the room's players look for others.
         """
         caller = await self._players.caller(request)
         asked = gateway_pb2.ReadyRequest()
@@ -359,7 +375,7 @@ class Rooms:
             Unavailable: STORAGE_UNAVAILABLE.
         """
         with contextlib.suppress(NotFound):
-            room, expires = await self._load(code)
+            room, expires = await self._looked(*await self._load(code))
             return room.message(expires)
         return None
 
@@ -374,8 +390,21 @@ class Rooms:
         found = await asyncio.gather(*(self._storage.run(_LOAD, [_key(code)], []) for code in codes))
         return tuple(code for code, there in zip(codes, found, strict=True) if there and player in _decode(there[0]).players)
 
-    async def party(self, code: str, player: str) -> tuple[str, ...]:
-        """Returns the ids of the players who are to be matched together, in the order in which they came. The host asks; all are ready.
+    async def forget(self, player: str) -> None:
+        """Has a player leave every room whose match is neither there nor being made, as by `:leave`.
+
+        Raises:
+            Raced: ROOM_BUSY.
+            Unavailable: STORAGE_UNAVAILABLE.
+        """
+        for code in await self.of(player):
+            with contextlib.suppress(NotFound, Refused):
+                await self._change(code, lambda room: rules.leave(room, player) if room.status == OPEN else room)
+        await self._storage.call(self._storage.redis.delete(_index_key(player)))
+
+    async def party(self, code: str, player: str) -> tuple[tuple[str, ...], gateway_pb2.CreateTicketRequest]:
+        """Returns the ids of the players who are to be matched together, in the order in which they came, and for what: a game, its options
+        and settings. The host asks; all are ready.
 
         Raises:
             NotFound: ROOM_NOT_FOUND.
@@ -383,7 +412,8 @@ class Rooms:
             Refused: ROOM_STARTED, NOT_READY.
         """
         room, _ = await self._load(canonical(code))
-        return rules.party(room, player)
+        settings = table_pb2.Settings.FromString(room.settings)
+        return rules.party(room, player), gateway_pb2.CreateTicketRequest(game=room.game, options=room.options, settings=settings)
 
     async def queued(self, code: str, ticket_id: str, players: tuple[str, ...] | None = None) -> None:
         """Notes the ticket with which a room's players look for others; from then on it is cancelled when they change.
@@ -404,6 +434,23 @@ class Rooms:
 
         await self._change(canonical(code), verb)
 
+    async def party_over(self, code: str, ticket_id: str) -> None:
+        """A ticket has ended with which a room's players looked for others; nothing changes where they look with another, or it is gone.
+
+        Raises:
+            Raced: ROOM_BUSY.
+            Unavailable: STORAGE_UNAVAILABLE.
+        """
+        with contextlib.suppress(NotFound):
+            await self._change(canonical(code), lambda room: rules.unqueued(room, ticket_id), cancel=False)
+
+    async def _looked(self, room: Room, expires: int) -> tuple[Room, int]:
+        """Looks at a room's ticket, and returns the room: without it where it has ended and nobody has said so."""
+        ticket_id = room.ticket_id
+        if not ticket_id or self.tickets is None or await self.tickets.is_live(ticket_id):
+            return room, expires
+        return await self._change(room.code, lambda there: rules.unqueued(there, ticket_id), cancel=False)
+
     async def _open(self, mark: str, asked: gateway_pb2.CreateRoomRequest, caller: Caller) -> tuple[Room, int]:
         """Opens a room unless this request has opened it before, under the first of its codes that is free; returns it as it is now."""
         name = await self._name(caller)
@@ -421,7 +468,7 @@ class Rooms:
         raise Unavailable("NO_CODE_FREE", "no code was found for the room; try again")
 
     async def _answer(self, code: str, verb: _Verb) -> Response:
-        room, expires = await self._change(code, verb)
+        room, expires = await self._looked(*await self._change(code, verb))
         return Answer(room.message(expires))
 
     async def _once(self, request: Request, caller: Caller, asked: Message, run: Callable[[str, str], Awaitable[Response]]) -> Response:
@@ -458,8 +505,11 @@ class Rooms:
         )
         return bool(written), stored, int(expires)
 
-    async def _change(self, code: str, verb: _Verb) -> tuple[Room, int]:
+    async def _change(self, code: str, verb: _Verb, *, cancel: bool = True) -> tuple[Room, int]:
         """Changes a room, judged on what it is when it is written; returns it as it has become, and when it expires.
+
+        Args:
+            cancel: whether a ticket that is the room's no more is to be cancelled; otherwise it has ended.
 
         Raises:
             NotFound: ROOM_NOT_FOUND.
@@ -473,8 +523,8 @@ class Rooms:
                 if after is before:
                     return before, expires
                 starts = after.status == STARTING != before.status
-                if before.ticket_id and not after.ticket_id:
-                    await self._cancel(before.ticket_id, starts=starts)
+                if cancel and before.ticket_id and not after.ticket_id and self.tickets is not None:
+                    await self.tickets.cancel(before.ticket_id)
                 # What is due, and what is to be told to nobody else, first: whoever stops right after the write has left nothing undone.
                 latest = await self._storage.run(_SCHEDULE, [_STARTING], [code, _LEASE_MS]) if starts else 0
                 written, stored, expires = await self._put(before, after, latest)
@@ -489,18 +539,6 @@ class Rooms:
             ROOMS.labels(became).inc()
         await self._tell((*after.players, *(player for player in before.players if player not in after.players)), code)
         return after, expires
-
-    async def _cancel(self, ticket_id: str, *, starts: bool) -> None:
-        """Cancels a ticket before its players change. If it is too late they play with it, and do not start another match."""
-        if self.cancel_ticket is None:
-            return
-        try:
-            await self.cancel_ticket(ticket_id)
-        except NotFound:
-            return
-        except Refused:
-            if starts:
-                raise
 
     async def _make(self, room: Room) -> tuple[Room, int]:
         """Makes the match of a room that is starting, unless it is there, and returns the room as it has become.

@@ -58,6 +58,10 @@ class GatewaySettings(Common):
         default="120:120", description="Matches, rematches, rooms (opened, joined, started) and tickets that one player asks for."
     )
     limit_making_address: str = Field(default="600:600", description="The same from one address.")
+    limit_rooms: str = Field(
+        default="60:60", description="Codes of rooms that one player tries and that no room has; a code that a room has counts nothing."
+    )
+    limit_rooms_address: str = Field(default="300:300", description="The same from one address.")
     limit_sockets: str = Field(default="60:60", description="Live sockets that one player opens.")
     limit_sockets_address: str = Field(default="600:600", description="The same from one address.")
     limit_moves: str = Field(default="12000:400", description="Moves of one player, by REST and live socket, at each gateway by itself.")
@@ -92,7 +96,16 @@ class GatewaySettings(Common):
             raise ValueError("give seconds from 0 on and widths, as in 0:100,5:200,20:any, each later and wider than the one before")
         return value
 
-    @field_validator("limit_sign_ins", "limit_making", "limit_making_address", "limit_sockets", "limit_sockets_address", "limit_moves")
+    @field_validator(
+        "limit_sign_ins",
+        "limit_making",
+        "limit_making_address",
+        "limit_rooms",
+        "limit_rooms_address",
+        "limit_sockets",
+        "limit_sockets_address",
+        "limit_moves",
+    )
     @classmethod
     def _rates(cls, value: str) -> str:
         rate(value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from typing import Protocol
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -68,8 +69,8 @@ class Ratings(Protocol):
 class Parties(Protocol):
     """Who knows which players are to stay together."""
 
-    async def party(self, code: str, player: str) -> tuple[str, ...]:
-        """The players of a room, for its host.
+    async def party(self, code: str, player: str) -> tuple[tuple[str, ...], gateway_pb2.CreateTicketRequest]:
+        """The players of a room, for its host, and what it is for: a game, its options and settings.
 
         Raises:
             Error: there is no such room, it is another's, or it cannot be a party now.
@@ -81,6 +82,9 @@ class Parties(Protocol):
         Raises:
             Error: they are others by now.
         """
+
+    async def party_over(self, code: str, ticket_id: str) -> None:
+        """The ticket has ended with which a room's players looked for others."""
 
 
 class Tickets:
@@ -127,37 +131,47 @@ class Tickets:
 
         Only who wishes for the same game, options and settings is found; ratings are near at first, and may be farther the longer it waits.
         A player has at most one live ticket a game: asking for the same again returns it, asking for something else is 422 (TICKET_EXISTS).
+        A party wishes for what its room is for, else 422 (PARTY_WISH_DIFFERS).
         """
         caller = await self._players.caller(request)
-        asked = await exchange.parse(request, gateway_pb2.CreateTicketRequest)
+        read = transcoding.read(await exchange.body(request))
+        asked = transcoding.build(read, gateway_pb2.CreateTicketRequest)
         key = exchange.idempotency_key(request)
         game = GAMES.get(asked.game)
         if game is None:
             raise Unreadable("game", f"must be one of {', '.join(GAMES)}")
-        _complete(game, asked)
+        _complete(game, asked, seats_given=read.get("seats", {}))
 
         async def run(ticket_id: str) -> Response:
             await self._matching.host.admit(caller.player, exchange.bearer(request))
             players: tuple[str, ...] = (caller.player,)
             if asked.party:
-                players = await self._parties.party(asked.party, caller.player)
+                players, theirs = await self._parties.party(asked.party, caller.player)
+                _check_party(asked, theirs)
             said, named = await self._matching.create(game, ticket_id, await self._wish(game, asked, players))
             if said == "OTHER":
                 raise Refused("TICKET_EXISTS", "another ticket of yours, or of your party's, waits; cancel it first")
-            if asked.party:
-                try:
-                    await self._parties.queued(asked.party, named, players)
-                except Error:
-                    await self._matching.end(game, named, gateway_pb2.Ticket.CANCELLED)
-                    raise
-            record = await self._matching.look(game, named, caller.player)
-            if record is None:
-                raise _no_ticket()
+            record = await self._looked(game, named, caller.player)
+            if asked.party and record.live:
+                record = await self._queue(game, record, caller.player)
             return Answer(self.message(record), 201 if said == "MADE" else 200, {"Location": f"/v1/tickets/{named}"})
 
         return await self._answers.once(
             request, key, scope=caller.player, asked=asked, mint=lambda: mint_ticket(game), seconds=_ANSWER_SECONDS, run=run
         )
+
+    async def _queue(self, game: Game, record: Record, player: str) -> Record:
+        """Notes a party's ticket in its room; returns it as it is then."""
+        code = record.request.party
+        try:
+            await self._parties.queued(code, record.id, record.players)
+        except Error:
+            await self._matching.end(game, record.id, gateway_pb2.Ticket.CANCELLED)
+            raise
+        record = await self._looked(game, record.id, player)
+        if not record.live:  # It may have ended before the room knew of it.
+            await self._parties.party_over(code, record.id)
+        return record
 
     async def _wish(self, game: Game, asked: gateway_pb2.CreateTicketRequest, players: tuple[str, ...]) -> Wish:
         if len(players) > asked.seats.max:
@@ -234,7 +248,13 @@ class Tickets:
         await self._matching.end(game, ticket_id, gateway_pb2.Ticket.CANCELLED)
         record = await self._matching.look(game, ticket_id)
         if record is not None and record.status == FORMING:
-            raise _too_late()
+            raise Refused("TICKET_MATCHED", "others have been found and the match is being made; try again in a moment")
+
+    async def is_live(self, ticket_id: str) -> bool:
+        """Whether there may be a match of a ticket yet, whosever it is."""
+        game = _game(ticket_id)
+        record = None if game is None else await self._matching.look(game, ticket_id)
+        return record is not None and record.live
 
     async def read(self, player: str, ticket_id: str) -> gateway_pb2.Ticket | None:
         """Returns a ticket of a player's, which has been looked at by that; None where there is none."""
@@ -245,6 +265,12 @@ class Tickets:
     async def live(self, player: str) -> list[str]:
         """Returns the ids of a player's live tickets."""
         return await self._matching.live(player)
+
+    async def forget(self, player: str) -> None:
+        """Cancels a player's tickets, but for those whose match is being made."""
+        for ticket_id in await self._matching.live(player):
+            with contextlib.suppress(Refused):
+                await self.cancel(ticket_id)
 
     def message(self, record: Record) -> gateway_pb2.Ticket:
         """Returns a ticket as its players see it."""
@@ -337,14 +363,17 @@ class Tickets:
                 changed.clear()
 
 
-def _complete(game: Game, asked: gateway_pb2.CreateTicketRequest) -> None:
+def _complete(game: Game, asked: gateway_pb2.CreateTicketRequest, seats_given: Collection[str] = ()) -> None:
     """Fills in what was left out, so that equal wishes are equal.
+
+    Args:
+        seats_given: which of `seats` were not left out; a number of 0 does not tell.
 
     Raises:
         Unreadable: something is out of range.
     """
     for name in ("min", "max"):
-        if (count := getattr(asked.seats, name)) and not game.min_seats <= count <= game.max_seats:
+        if name in seats_given and not game.min_seats <= getattr(asked.seats, name) <= game.max_seats:
             raise Unreadable(f"seats.{name}", f"must be {game.min_seats} to {game.max_seats}")
     asked.seats.min = asked.seats.min or game.min_seats
     asked.seats.max = asked.seats.max or game.max_seats
@@ -358,6 +387,15 @@ def _complete(game: Game, asked: gateway_pb2.CreateTicketRequest) -> None:
     settings.CopyFrom(asked.settings)
     settings.MergeFrom(requests.settings(asked.settings))
     asked.settings.CopyFrom(settings)
+    asked.party = asked.party.upper()
+
+
+def _check_party(asked: gateway_pb2.CreateTicketRequest, theirs: gateway_pb2.CreateTicketRequest) -> None:
+    """Raises `Refused` where a party is to wish for something else than its room is for."""
+    _complete(GAMES[theirs.game], theirs)
+    for name in ("game", "options", "settings"):
+        if getattr(asked, name) != getattr(theirs, name):
+            raise Refused("PARTY_WISH_DIFFERS", f"the {name} must be the room's")
 
 
 def _summary(record: Record, explanation: gateway_pb2.TicketExplanation) -> str:

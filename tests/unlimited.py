@@ -9,6 +9,8 @@ SETTINGS: Mapping[str, str] = dict.fromkeys(
         "limit_sign_ins",
         "limit_making",
         "limit_making_address",
+        "limit_rooms",
+        "limit_rooms_address",
         "limit_sockets",
         "limit_sockets_address",
         "limit_moves",

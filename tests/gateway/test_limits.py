@@ -111,6 +111,79 @@ async def test_rooms_and_rematches_and_tickets_count_with_matches(keys: Keys, re
         assert (await it.http.get("/v1/players/me")).status_code == 200
 
 
+BY_CODE: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+    ("GET", "/v1/rooms/{}", None),
+    ("POST", "/v1/rooms/{}:join", {}),
+    ("POST", "/v1/rooms/{}:leave", {}),
+    ("POST", "/v1/rooms/{}:kick", {"player": "p"}),
+    ("POST", "/v1/rooms/{}:addBot", {}),
+    ("POST", "/v1/rooms/{}:removeBot", {}),
+    ("POST", "/v1/rooms/{}:ready", {}),
+    ("POST", "/v1/rooms/{}:start", {}),
+    ("POST", "/v1/tickets", {"game": "night_clan", "party": "{}"}),
+)
+
+
+async def by_code(it: Stand, asked: tuple[str, str, dict[str, Any] | None], code: str) -> httpx.Response:
+    method, path, body = asked
+    if body is not None and "party" in body:
+        body = body | {"party": code}
+    return await it.http.request(method, path.format(code), json=body)
+
+
+@pytest.mark.parametrize("asked", BY_CODE, ids=lambda asked: asked[1])
+async def test_codes_of_rooms_cannot_be_tried_without_end(
+    keys: Keys, redis_url: str, redis: Redis, asked: tuple[str, str, dict[str, Any] | None]
+) -> None:
+    before = throttled("room", "player")
+    async with limited(keys, redis_url, limit_rooms="1:2") as it:
+        await it.sign_in()
+        there = (await it.http.post("/v1/rooms", json={"game": "night_clan"})).json()["code"]
+        for code in ("ABCDEF", "ABCDEG"):
+            answer = await by_code(it, asked, code)
+            assert (answer.status_code, answer.json()["reason"]) == (404, "ROOM_NOT_FOUND")
+        assert 50 < refused(await by_code(it, asked, "ABCDEH")) <= 60
+        # Nor is it said then which code is one.
+        refused(await by_code(it, asked, there))
+        assert (await it.http.get("/v1/players/me")).status_code == 200
+    assert throttled("room", "player") == before + 2
+
+
+async def test_codes_that_are_tried_at_once_are_counted_each(keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with limited(keys, redis_url, limit_rooms="1:3") as it:
+        await it.sign_in()
+        answers = await asyncio.gather(*(it.http.get(f"/v1/rooms/ABCDE{letter}") for letter in "ABCDEFGH"))
+        assert sorted(answer.status_code for answer in answers) == [404] * 3 + [429] * 5
+
+
+async def test_all_players_of_an_address_try_codes_together(keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with limited(keys, redis_url, limit_rooms_address="1:3") as it:
+        answers = []
+        for _ in range(4):
+            await it.sign_in()
+            answers.append((await it.http.get("/v1/rooms/ABCDEF")).status_code)
+        assert answers == [404, 404, 404, 429]
+
+
+async def test_who_looks_at_a_room_that_is_there_is_not_limited_nor_by_other_refusals(keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with limited(keys, redis_url, limit_rooms="1:2", limit_rooms_address="1:2") as it:
+        await it.sign_in()
+        code = (await it.http.post("/v1/rooms", json={"game": "night_clan"})).json()["code"]
+        assert {(await it.http.get(f"/v1/rooms/{code}")).status_code for _ in range(10)} == {200}
+        assert {(await it.http.post(f"/v1/rooms/{code}:removeBot")).status_code for _ in range(5)} == {422}
+        await it.sign_in()
+        assert {(await it.http.post(f"/v1/rooms/{code}:ready")).status_code for _ in range(5)} == {403}
+        assert await redis.keys("gateway:limit:{room:*") == []
+        assert (await it.http.get("/v1/rooms/ABCDEF")).status_code == 404
+        assert len(await redis.keys("gateway:limit:{room:*")) == 2
+        for key in await redis.keys("gateway:limit:{room:*"):
+            assert 0 < await redis.pttl(key) <= 60_000
+        # What was tried stays counted, whatever is given back after.
+        assert {(await it.http.get(f"/v1/rooms/{code}")).status_code for _ in range(5)} == {200}
+        assert (await it.http.get("/v1/rooms/ABCDEF")).status_code == 404
+        refused(await it.http.get("/v1/rooms/ABCDEF"))
+
+
 async def test_all_players_of_an_address_share_its_limit_at_all_gateways(keys: Keys, redis_url: str, redis: Redis) -> None:
     more = {"limit_making_address": "1:3"}
     async with limited(keys, redis_url, **more) as one, limited(keys, redis_url, **more) as other:

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.kit.identity import revocation_key
-from tests.gateway.stand import Stand
+from tests.gateway.stand import Context, Stand
 
 
 async def refresh(gateway: Stand, token: str, **headers: str) -> Any:
@@ -208,6 +208,115 @@ async def test_forgetting_a_player_leaves_nothing_but_the_revocation(gateway: St
     assert (await gateway.http.get("/v1/players/me")).json()["reason"] == "TOKEN_REVOKED"
     assert (await refresh(gateway, session["refreshToken"])).status_code == 401
     assert (await gateway.http.get(f"/v1/players/{player}")).status_code == 404
+
+
+async def guest(gateway: Stand, name: str) -> tuple[str, dict[str, str]]:
+    """Another player's id and headers."""
+    session = (await gateway.http.post("/v1/players", json={"name": name})).json()
+    return session["player"]["id"], {"Authorization": f"Bearer {session['accessToken']}"}
+
+
+async def test_nobody_is_matched_with_a_player_who_was_deleted(gateway: Stand, redis: Redis) -> None:
+    _, ann = await guest(gateway, "Ann")
+    bob_id, bob = await guest(gateway, "Bob")
+    asked = {"game": "night_clan", "seats": {"min": 2, "max": 2}, "botsAfterSeconds": -1}
+    made = await gateway.http.post("/v1/tickets", json=asked, headers=bob)
+    assert made.status_code == 201
+    assert (await gateway.http.delete("/v1/players/me", headers=bob)).status_code == 200
+    ticket = (await gateway.http.post("/v1/tickets", json=asked, headers=ann)).json()["id"]
+    waited = (await gateway.http.get(f"/v1/tickets/{ticket}?wait=1s", headers=ann)).json()
+    assert waited["status"] == "WAITING"
+    assert gateway.service.calls("CreateMatch") == []
+    assert [key for key in await redis.keys("*") if bob_id.encode() in key] == [revocation_key(bob_id).encode()]
+
+
+async def test_a_deleted_player_is_in_no_open_room_any_more_and_another_hosts_it(gateway: Stand, redis: Redis) -> None:
+    ann_id, ann = await guest(gateway, "Ann")
+    bob_id, bob = await guest(gateway, "Bob")
+    hosted, joined, alone, started = [
+        (await gateway.http.post("/v1/rooms", json={"game": "night_clan"}, headers=by)).json()["code"] for by in (bob, ann, bob, bob)
+    ]
+    for code, by, verb in (
+        (hosted, ann, "join"),
+        (hosted, ann, "ready"),
+        (joined, bob, "join"),
+        (started, ann, "join"),
+        (started, ann, "ready"),
+        (started, bob, "start"),
+    ):
+        assert (await gateway.http.post(f"/v1/rooms/{code}:{verb}", headers=by)).status_code == 200
+
+    assert (await gateway.http.delete("/v1/players/me", headers=bob)).status_code == 200
+    for code in (hosted, joined):
+        room = (await gateway.http.get(f"/v1/rooms/{code}", headers=ann)).json()
+        assert (room["host"], [member["player"] for member in room["members"]]) == (ann_id, [ann_id])
+    assert (await gateway.http.get(f"/v1/rooms/{alone}", headers=ann)).status_code == 404
+    room = (await gateway.http.get(f"/v1/rooms/{started}", headers=ann)).json()
+    assert (room["host"], len(room["members"])) == (bob_id, 2)
+    assert [key for key in await redis.keys("*") if bob_id.encode() in key] == [revocation_key(bob_id).encode()]
+    assert (await gateway.http.post(f"/v1/rooms/{hosted}:addBot", headers=ann)).status_code == 200
+    assert (await gateway.http.post(f"/v1/rooms/{hosted}:start", headers=ann)).json()["status"] == "STARTED"
+
+
+async def test_a_party_does_not_wait_for_a_player_who_was_deleted(gateway: Stand) -> None:
+    _, ann = await guest(gateway, "Ann")
+    _, bob = await guest(gateway, "Bob")
+    code = (await gateway.http.post("/v1/rooms", json={"game": "night_clan"}, headers=ann)).json()["code"]
+    for verb in ("join", "ready"):
+        assert (await gateway.http.post(f"/v1/rooms/{code}:{verb}", headers=bob)).status_code == 200
+    asked = {"game": "night_clan", "party": code, "seats": {"min": 3}, "botsAfterSeconds": -1}
+    ticket = (await gateway.http.post("/v1/tickets", json=asked, headers=ann)).json()["id"]
+    assert (await gateway.http.delete("/v1/players/me", headers=bob)).status_code == 200
+    assert (await gateway.http.get(f"/v1/tickets/{ticket}", headers=ann)).json()["status"] == "CANCELLED"
+    room = (await gateway.http.get(f"/v1/rooms/{code}", headers=ann)).json()
+    assert (room["ticketId"], [member["name"] for member in room["members"]]) == ("", ["Ann"])
+
+
+async def test_a_deletion_that_stopped_half_way_is_gone_on_with_by_asking_again(gateway: Stand, redis: Redis) -> None:
+    bob_id, bob = await guest(gateway, "Bob")
+    code = (await gateway.http.post("/v1/rooms", json={"game": "night_clan"}, headers=bob)).json()["code"]
+    # As if another kind of key stood where its last step writes.
+    await redis.hset(revocation_key(bob_id), "in", "the way")
+    assert not (await gateway.http.delete("/v1/players/me", headers=bob)).is_success
+    await redis.delete(revocation_key(bob_id))
+    assert (await gateway.http.delete("/v1/players/me", headers=bob)).status_code == 200
+    assert (await gateway.http.get("/v1/players/me", headers=bob)).json()["reason"] == "TOKEN_REVOKED"
+    _, ann = await guest(gateway, "Ann")
+    assert (await gateway.http.get(f"/v1/rooms/{code}", headers=ann)).status_code == 404
+
+
+async def test_a_match_that_is_being_made_is_made_though_one_of_its_players_is_deleted(gateway: Stand) -> None:
+    _, ann = await guest(gateway, "Ann")
+    bob_id, bob = await guest(gateway, "Bob")
+    create, begun, go_on = gateway.service.verbs["CreateMatch"], asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Any, context: Context) -> Any:
+        begun.set()
+        await go_on.wait()
+        return await create(request, context)
+
+    gateway.service.verbs["CreateMatch"] = slow
+    asked = {"game": "night_clan", "seats": {"min": 2, "max": 2}, "botsAfterSeconds": -1}
+    ticket, _ = [(await gateway.http.post("/v1/tickets", json=asked, headers=each)).json()["id"] for each in (ann, bob)]
+    async with asyncio.timeout(10):
+        await begun.wait()
+    assert (await gateway.http.delete("/v1/players/me", headers=bob)).status_code == 200
+    go_on.set()
+    matched = (await gateway.http.get(f"/v1/tickets/{ticket}?wait=10s", headers=ann)).json()
+    if matched["status"] == "FORMING":
+        matched = (await gateway.http.get(f"/v1/tickets/{ticket}?wait=10s", headers=ann)).json()
+    assert matched["status"] == "MATCHED"
+    (made,) = gateway.service.matches
+    assert matched["matchId"] == made
+    assert bob_id in {seat.player for seat in gateway.service.calls("CreateMatch")[0].seats}
+
+
+async def test_who_signs_out_stays_in_their_rooms(gateway: Stand) -> None:
+    bob_id, bob = await guest(gateway, "Bob")
+    _, ann = await guest(gateway, "Ann")
+    code = (await gateway.http.post("/v1/rooms", json={"game": "night_clan"}, headers=bob)).json()["code"]
+    assert (await gateway.http.post("/v1/players/me:signOut", headers=bob)).status_code == 200
+    assert (await gateway.http.get(f"/v1/rooms/{code}", headers=ann)).json()["host"] == bob_id
 
 
 async def test_every_key_of_a_player_expires(gateway: Stand, redis: Redis) -> None:

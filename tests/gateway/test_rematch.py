@@ -130,16 +130,36 @@ async def test_only_who_had_a_seat_may_ask_also_one_who_resigned_it(keys: Keys, 
         assert not any(seat["resigned"] for seat in answer.json()["seats"])
 
 
-async def test_one_who_was_forgotten_keeps_the_name_that_the_match_has(keys: Keys, redis_url: str, redis: Redis) -> None:
+async def test_nobody_who_was_deleted_is_seated_again(keys: Keys, redis_url: str, redis: Redis) -> None:
     (game,) = [game for game in EVERY_GAME if game.id == "night_clan"]
     async with hall(game, keys, redis_url) as there:
         ann, bob = await there.guest("Ann"), await there.guest("Bob")
         match_id = await there.there.create(ann.id, bob.id)
         await bob.playing.resign(match_id)
         assert (await bob.ask(there.gateways[0], "DELETE", "/v1/players/me")).status_code == 200
+        for _ in range(2):
+            answer = await ann.rematch(there.gateways[0], match_id, Idempotency_Key="k")
+            assert (answer.status_code, answer.json()["reason"]) == (422, "PLAYER_GONE")
+        assert await redis.exists(f"gateway:{{{match_id}}}:rematch") == 0
+        assert (await ann.ask(there.gateways[0], "GET", "/v1/players/me/matches")).json()["matches"] == []
+
+
+async def test_a_rematch_that_is_there_is_found_though_one_was_deleted_since(keys: Keys, redis_url: str, redis: Redis) -> None:
+    (game,) = [game for game in EVERY_GAME if game.id == "night_clan"]
+    async with hall(game, keys, redis_url) as there:
+        ann, bob = await there.guest("Ann"), await there.guest("Bob")
+        match_id = await there.there.create(ann.id, bob.id)
+        await bob.playing.resign(match_id)
+        made = await bob.rematch(there.gateways[0], match_id)
+        assert made.status_code == 201
+        assert (await bob.ask(there.gateways[0], "DELETE", "/v1/players/me")).status_code == 200
+        answer = await ann.rematch(there.gateways[1], match_id)
+        assert (answer.status_code, answer.json()["id"]) == (200, made.json()["id"])
+        assert answer.headers["location"] == made.headers["location"]
+        # One that was claimed and never made is not.
+        await redis.set(f"gateway:{{{match_id}}}:rematch", "night_clan-nevermade")
         answer = await ann.rematch(there.gateways[0], match_id)
-        assert answer.status_code == 201
-        assert [seat["name"] for seat in answer.json()["seats"]] == ["Ann", bob.id]
+        assert (answer.status_code, answer.json()["reason"]) == (422, "PLAYER_GONE")
 
 
 # With a game service that answers as it is told.

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -95,16 +95,20 @@ async def other(keys: Keys, redis_url: str, gateway: Stand) -> AsyncIterator[Sta
 
 
 class Tickets:
-    """Notes which tickets are cancelled; or refuses it."""
+    """Notes which tickets are cancelled; or refuses it. Those that were not live on until they are over."""
 
     def __init__(self) -> None:
         self.cancelled: list[str] = []
+        self.over: set[str] = set()
         self.refuses: Error | None = None
 
     async def cancel(self, ticket_id: str) -> None:
         if self.refuses is not None:
             raise self.refuses
         self.cancelled.append(ticket_id)
+
+    async def is_live(self, ticket_id: str) -> bool:
+        return ticket_id not in self.over
 
 
 @pytest.fixture
@@ -120,7 +124,7 @@ async def rooms(keys: Keys, redis_url: str, gateway: Stand, tickets: Tickets) ->
     players = Players(storage, Identity.from_file(keys.jwks, storage), signer, answers, access_seconds=900, refresh_seconds=900)
     host = Host(storage, services, HostToken(signer), index_seconds=900)
     async with services:
-        yield Rooms(storage, services, players, answers, host, News(storage), seconds=7200, cancel_ticket=tickets.cancel)
+        yield Rooms(storage, services, players, answers, host, News(storage), seconds=7200, tickets=tickets)
     await storage.close()
 
 
@@ -133,7 +137,7 @@ def a_room(seats: int = 4, game: str = "night_clan") -> Room:
 
 _someone = st.sampled_from(PLAYERS)
 _verbs = st.one_of(
-    st.tuples(st.sampled_from(["join", "leave", "add_bot", "remove_bot", "start", "queue"]), _someone, st.sampled_from("abc")),
+    st.tuples(st.sampled_from(["join", "leave", "add_bot", "remove_bot", "start", "queue", "unqueue"]), _someone, st.sampled_from("abc")),
     st.tuples(st.just("kick"), _someone, _someone),
     st.tuples(st.just("say_ready"), _someone, st.booleans()),
     st.tuples(st.sampled_from(["started", "reopened"]), st.just(""), st.sampled_from("abc")),
@@ -160,6 +164,8 @@ def _do(room: Room, verb: str, who: str, what: Any) -> Room:
             return rules.started(room, what)
         case "reopened":
             return rules.reopened(room, what)
+        case "unqueue":
+            return rules.unqueued(room, what)
         case _:
             return rules.queued(room, what)
 
@@ -187,7 +193,7 @@ def test_whatever_is_done_a_room_keeps_its_seats_its_host_and_nobody_twice(seats
         assert next(member for member in room.members if member.player == room.host).ready
         if before.host not in room.players:
             assert room.host == next(player for player in before.players if player in room.players)
-        if room.players != before.players:
+        if room.members != before.members:
             assert not room.ticket_id
         if before.status == STARTING:
             assert room.members == before.members
@@ -732,7 +738,9 @@ async def test_a_party_is_the_players_of_a_room_when_its_host_asks_and_all_are_r
     with pytest.raises(Refused, match="NOT_READY"):
         await rooms.party(code, ann.id)
     await bob.done(gateway, code, "ready")
-    assert await rooms.party(code.lower(), ann.id) == (ann.id, bob.id)
+    players, theirs = await rooms.party(code.lower(), ann.id)
+    assert players == (ann.id, bob.id)
+    assert theirs == gateway_pb2.CreateTicketRequest(game="night_clan", options=theirs.options, settings=theirs.settings)
     for player, word in ((bob.id, "NOT_THE_HOST"), ("somebody", "NOT_A_MEMBER")):
         with pytest.raises(Forbidden, match=word):
             await rooms.party(code, player)
@@ -751,54 +759,76 @@ async def a_queued_room(gateway: Stand, rooms: Rooms) -> tuple[str, Guest, Guest
     code = (await ann.open(gateway))["code"]
     for verb in ("join", "ready"):
         await bob.done(gateway, code, verb)
-    await rooms.queued(code, "ticket-1", await rooms.party(code, ann.id))
-    assert (await bob.see(gateway, code))["ticketId"] == "ticket-1"
+    players, _ = await rooms.party(code, ann.id)
+    await rooms.queued(code, "ticket-1", players)
+    assert (await rooms._load(code))[0].ticket_id == "ticket-1"
     return code, ann, bob
 
 
-@pytest.mark.parametrize("verb", ["join", "leave", "kick"])
-async def test_a_ticket_is_cancelled_when_its_party_changes(
-    gateway: Stand, rooms: Rooms, tickets: Tickets, redis: Redis, verb: str
-) -> None:
-    code, ann, bob = await a_queued_room(gateway, rooms)
-    await rooms._change(code, lambda room: rules.add_bot(room, ann.id, "bots are no party"))
-    assert tickets.cancelled == []
-    change = {
+def changes(ann: Guest, bob: Guest) -> dict[str, Callable[[Room], Room]]:
+    """Whatever changes a room of these two that look for others."""
+    return {
         "join": lambda room: rules.join(room, "cat", "Cat"),
         "leave": lambda room: rules.leave(room, bob.id),
         "kick": lambda room: rules.kick(room, ann.id, bob.id),
-    }[verb]
-    await rooms._change(code, change)
+        "addBot": lambda room: rules.add_bot(room, ann.id, "mark"),
+        "ready": lambda room: rules.say_ready(room, bob.id, False),
+        "start": lambda room: rules.start(room, ann.id, "night_clan-abcdefgh"),
+    }
+
+
+@pytest.mark.parametrize("verb", ["join", "leave", "kick", "addBot", "ready", "start"])
+async def test_a_ticket_is_cancelled_when_its_party_changes(gateway: Stand, rooms: Rooms, tickets: Tickets, verb: str) -> None:
+    code, ann, bob = await a_queued_room(gateway, rooms)
+    await rooms._change(code, lambda room: rules.say_ready(room, bob.id, True))
+    assert tickets.cancelled == []
+    room, _ = await rooms._change(code, changes(ann, bob)[verb])
     assert tickets.cancelled == ["ticket-1"]
-    assert (await ann.see(gateway, code))["ticketId"] == ""
+    assert room.ticket_id == ""
+
+
+async def test_a_ticket_that_has_ended_is_the_room_s_no_more_whether_that_is_told_or_not(
+    gateway: Stand, rooms: Rooms, tickets: Tickets
+) -> None:
+    code, ann, bob = await a_queued_room(gateway, rooms)
+    tickets.over.add("ticket-1")
+    seen = await rooms.read(bob.id, code)
+    assert isinstance(seen, gateway_pb2.Room)
+    assert seen.ticket_id == ""
+    players, _ = await rooms.party(code, ann.id)
+    await rooms.queued(code, "ticket-2", players)
+    await rooms.party_over(code, "ticket-1")
+    assert (await rooms._load(code))[0].ticket_id == "ticket-2"
+    await rooms.party_over(code, "ticket-2")
+    assert (await rooms._load(code))[0].ticket_id == ""
+    await rooms.party_over("ABCDEF", "ticket-2")
+    assert tickets.cancelled == []
 
 
 async def test_a_ticket_for_players_who_have_changed_meanwhile_is_not_taken(gateway: Stand, rooms: Rooms) -> None:
     ann, bob = await guests(gateway, "Ann", "Bob")
     code = (await ann.open(gateway))["code"]
-    party = await rooms.party(code, ann.id)
+    party, _ = await rooms.party(code, ann.id)
     await bob.done(gateway, code, "join")
     with pytest.raises(Raced, match="PARTY_CHANGED"):
         await rooms.queued(code, "ticket-1", party)
     assert (await ann.see(gateway, code))["ticketId"] == ""
 
 
-async def test_where_it_is_too_late_to_cancel_one_may_leave_and_no_other_match_is_started(
-    gateway: Stand, rooms: Rooms, tickets: Tickets
-) -> None:
+@pytest.mark.parametrize("verb", ["join", "leave", "kick", "addBot", "ready", "start"])
+async def test_where_it_is_too_late_to_cancel_the_party_stays_as_it_is(gateway: Stand, rooms: Rooms, tickets: Tickets, verb: str) -> None:
     code, ann, bob = await a_queued_room(gateway, rooms)
-    tickets.refuses = Refused("TICKET_FORMING", "others have been found")
-    with pytest.raises(Refused, match="TICKET_FORMING"):
-        await rooms._change(code, lambda room: rules.start(room, ann.id, "night_clan-abcdefgh"))
-    assert (await ann.see(gateway, code))["status"] == "OPEN"
-    await rooms._change(code, lambda room: rules.leave(room, bob.id))
-    assert (await ann.see(gateway, code))["ticketId"] == ""
+    tickets.refuses = Refused("TICKET_MATCHED", "others have been found")
+    before = await rooms._load(code)
+    with pytest.raises(Refused, match="TICKET_MATCHED"):
+        await rooms._change(code, changes(ann, bob)[verb])
+    assert await rooms._load(code) == before
 
 
 async def test_where_tickets_cannot_be_reached_a_party_does_not_change(gateway: Stand, rooms: Rooms, tickets: Tickets) -> None:
-    code, ann, bob = await a_queued_room(gateway, rooms)
+    code, _, bob = await a_queued_room(gateway, rooms)
     tickets.refuses = Unavailable("STORAGE_UNAVAILABLE", "try again")
-    before = await ann.see(gateway, code)
+    before = await rooms._load(code)
     with pytest.raises(Unavailable):
         await rooms._change(code, lambda room: rules.leave(room, bob.id))
-    assert await ann.see(gateway, code) == before
+    assert await rooms._load(code) == before

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,12 +21,15 @@ from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 from websockets.typing import Subprotocol
 
+from gateway.news import News
 from gateway.ratings import Skill
+from gateway.room import Room
 from gateway.settings import bands
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.errors import Refused, Unavailable, Unreadable
+from services.kit.storage import Storage
 from tests.gateway.stand import Context, Stand, refuse, stand
 from tests.harness import Keys, eventually
 from tests.live import BOTH, live
@@ -139,6 +143,9 @@ def moment(text: str) -> float:
         ({"seats": {"max": 5}}, "seats.max"),
         ({"seats": {"min": 3, "max": 2}}, "seats.max"),
         ({"seats": {"min": -2}}, "seats.min"),
+        ({"seats": {"min": 0, "max": 0}}, "seats.min"),
+        ({"seats": {"min": 0}}, "seats.min"),
+        ({"seats": {"max": 0}}, "seats.max"),
         ({"settings": {"moveSeconds": -1}}, "settings.moveSeconds"),
         ({"settings": {"moveSeconds": 1_000_000}}, "settings.moveSeconds"),
         ({"botsAfterSeconds": -2}, "botsAfterSeconds"),
@@ -650,10 +657,10 @@ async def test_a_service_that_breaks_over_a_wish_is_not_asked_for_ever(gateway: 
 # Parties
 
 
-async def party(gateway: Stand, *names: str) -> tuple[str, list[Person]]:
+async def party(gateway: Stand, *names: str, **asked: Any) -> tuple[str, list[Person]]:
     """A room's code, and its players, the host first."""
     members = people(gateway, *names)
-    code = (await members[0].call("POST", "/v1/rooms", json={"game": "night_clan"})).json()["code"]
+    code = (await members[0].call("POST", "/v1/rooms", json={"game": "night_clan", **asked})).json()["code"]
     for member in members[1:]:
         assert (await member.call("POST", f"/v1/rooms/{code}:join")).status_code == 200
         assert (await member.call("POST", f"/v1/rooms/{code}:ready")).status_code == 200
@@ -690,6 +697,106 @@ async def test_a_party_that_changes_loses_its_ticket(gateway: Stand) -> None:
     assert (await bob.call("POST", f"/v1/rooms/{code}:leave")).status_code == 200
     assert (await ann.call("GET", f"/v1/tickets/{ticket['id']}")).json()["status"] == "CANCELLED"
     assert (await ann.ticket(party=code))["players"] == ["ann"]
+
+
+async def test_a_party_that_is_not_ready_any_more_loses_its_ticket(gateway: Stand) -> None:
+    code, (ann, bob) = await party(gateway, "ann", "bob")
+    ticket = await ann.ticket(party=code)
+    room = (await bob.call("POST", f"/v1/rooms/{code}:ready", json={"ready": False})).json()
+    assert room["ticketId"] == ""
+    assert (await ann.call("GET", f"/v1/tickets/{ticket['id']}")).json()["status"] == "CANCELLED"
+    assert (await ann.wish(party=code)).json()["reason"] == "NOT_READY"
+
+
+async def test_a_party_wishes_for_what_its_room_is_for_and_has_one_ticket(gateway: Stand) -> None:
+    code, (ann, _) = await party(gateway, "ann", "bob", options={"variant": "DAY"}, settings={"moveSeconds": 30})
+    wish: dict[str, Any] = {"options": {"variant": "DAY"}, "settings": {"moveSeconds": 30}, "party": code}
+    others = {
+        "game": wish | {"game": "clans_and_glory", "options": {}},
+        "options": wish | {"options": {}},
+        "settings": wish | {"settings": {"moveSeconds": 31}},
+    }
+    for name, other in others.items():
+        refused = await ann.wish(**other)
+        assert (refused.status_code, refused.json()["reason"]) == (422, "PARTY_WISH_DIFFERS")
+        assert name in refused.json()["detail"]
+    ticket = await ann.ticket(**wish)
+    # What is left out has its default, and letters may be small.
+    again = await ann.wish(**wish | {"settings": {"moveSeconds": 30, "spectators": True}, "party": code.lower()})
+    assert (again.status_code, again.json()["id"]) == (200, ticket["id"])
+    assert (await ann.wish(**wish, seats=PAIR)).json()["reason"] == "TICKET_EXISTS"
+    for other in others.values():
+        assert (await ann.wish(**other)).json()["reason"] == "PARTY_WISH_DIFFERS"
+    room = (await ann.call("GET", f"/v1/rooms/{code}")).json()
+    assert room["ticketId"] == ticket["id"]
+
+
+def held_up(gateway: Stand) -> asyncio.Event:
+    """Has no match made until this is set."""
+    create, goes_on = gateway.service.verbs["CreateMatch"], asyncio.Event()
+
+    async def slow(request: Any, context: Context) -> Any:
+        await goes_on.wait()
+        return await create(request, context)
+
+    gateway.service.verbs["CreateMatch"] = slow
+    return goes_on
+
+
+async def test_while_a_party_s_match_is_being_made_its_room_does_not_change(gateway: Stand) -> None:
+    goes_on = held_up(gateway)
+    code, (ann, bob) = await party(gateway, "ann", "bob")
+    (cat,) = people(gateway, "cat")
+    ticket = await ann.ticket(party=code, seats=PAIR, botsAfterSeconds=0)
+    path = f"/v1/tickets/{ticket['id']}"
+    if ticket["status"] == "WAITING":
+        ticket = (await ann.call("GET", f"{path}?wait=10s")).json()
+    assert ticket["status"] == "FORMING"
+    before = (await ann.call("GET", f"/v1/rooms/{code}")).json()
+    assert before["ticketId"] == ticket["id"]
+    verbs: list[tuple[Person, str, Any]] = [
+        (cat, "join", {}),
+        (bob, "leave", {}),
+        (ann, "leave", {}),
+        (ann, "kick", {"player": "bob"}),
+        (ann, "addBot", {}),
+        (bob, "ready", {"ready": False}),
+        (ann, "start", {}),
+    ]
+    for person, verb, body in verbs:
+        refused = await person.call("POST", f"/v1/rooms/{code}:{verb}", json=body)
+        assert (refused.status_code, refused.json()["reason"]) == (422, "TICKET_MATCHED"), verb
+    assert (await bob.call("GET", f"/v1/rooms/{code}")).json() == before
+    goes_on.set()
+    assert (await ann.wait(ticket))["status"] == "MATCHED"
+    assert (await bob.call("GET", f"/v1/rooms/{code}")).json()["ticketId"] == ""
+    assert (await bob.call("POST", f"/v1/rooms/{code}:leave")).status_code == 200
+    assert seated(gateway) == [["ann", "bob"]]
+
+
+@pytest.mark.parametrize("end", ["CANCELLED", "EXPIRED", "FAILED", "MATCHED"])
+async def test_however_a_party_s_ticket_ends_its_room_has_it_no_more_and_its_players_hear_of_it(
+    keys: Keys, redis_url: str, end: str
+) -> None:
+    async with stand(keys, redis_url, ticket_unseen_seconds=1 if end == "EXPIRED" else 30) as gateway:
+        if end == "FAILED":
+            await refusing(gateway, Refused("POISONED", "it is poison"))
+        goes_on = held_up(gateway)
+        code, (ann, bob) = await party(gateway, "ann", "bob")
+        storage, heard = Storage(redis_url), list[Any]()
+        news = News(storage)
+        async with news, news.listen("bob", heard.append):
+            ticket = await ann.ticket(party=code, botsAfterSeconds=0 if end in ("FAILED", "MATCHED") else -1, seats={"min": 3, "max": 3})
+            if end == "CANCELLED":
+                assert (await bob.call("DELETE", f"/v1/tickets/{ticket['id']}")).status_code == 200
+            goes_on.set()
+            # Once that they look for others, and once that they do not, although nobody looks at the room.
+            await eventually(lambda: heard.count(("room", code)) == 2)
+            stored: Any = await storage.redis.get(f"gateway:{{room/{code}}}:room")
+            assert msgspec.msgpack.decode(stored, type=Room).ticket_id == ""
+            assert (await ann.call("GET", f"/v1/tickets/{ticket['id']}")).json()["status"] == end
+            assert (await bob.call("GET", f"/v1/rooms/{code}")).json()["ticketId"] == ""
+        await storage.close()
 
 
 # Order and bounds
