@@ -33,7 +33,6 @@ from services.kit.reactions import Reaction, Reactions
 from services.kit.results import Results
 from services.kit.sessions import (
     Answer,
-    Bell,
     Entry,
     Meta,
     Outcome,
@@ -94,7 +93,7 @@ class Matches:
                 self._deadlines,
                 load=self._load,
                 close=self._close_round,
-                told=self.told,
+                told=self.feeds.told,
             )
             if game.real_time
             else None
@@ -160,7 +159,7 @@ class Matches:
         )
         if placed:
             metrics.MATCHES.labels("created").inc()
-            self.told(request.match_id, placed)
+            self.feeds.told(request.match_id, placed)
         return self.shown(await self._load(request.match_id), None)
 
     async def get(self, match_id: str, caller: Caller) -> Message:
@@ -228,10 +227,6 @@ class Matches:
         request_id = requests.request_id(request.request_id)
         placed, seat = await self._once("Resign", request.match_id, caller, request_id, b"", self._resign)
         return self._messages.accepted("ResignResponse", request.match_id, placed[-1].cursor, placed, seat)
-
-    def told(self, match_id: str, bell: Bell) -> None:
-        """Tells those who watch on this replica what was stored, without waiting for the bell."""
-        self.feeds.told(match_id, bell)
 
     async def events(self, request: Any, caller: Caller) -> Message:
         """Lists a page of events."""
@@ -440,7 +435,7 @@ class Matches:
             return bool(await self._commit(session, session.state, entries, connected=connected))
         bell = await self._sessions.tell_presence(session, there._replace(connected=session.connected), connected, entries)
         if bell and bell.placed:
-            self.told(session.match_id, bell)
+            self.feeds.told(session.match_id, bell)
         return bell is not None
 
     # Real time.
@@ -590,7 +585,7 @@ class Matches:
         placed = bell.placed
         if ended:
             metrics.MATCHES.labels(table_pb2.Outcome.Ending.Name(ended[0]).lower()).inc()
-        self.told(session.match_id, bell)
+        self.feeds.told(session.match_id, bell)
         if self._reactions:
             now, last = placed[-1].time, placed[-1].cursor
             after_it = replace(
@@ -712,7 +707,7 @@ def _humans(table: Table) -> frozenset[int]:
 
 
 def _waits(table: Table) -> bool:
-    """Whether a match in real time waits for its players: then its window has the complement of its number."""
+    """Whether a match in real time waits for its players."""
     return table.window is not None and table.window.number < 0
 
 

@@ -96,7 +96,10 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
-    """A window of time of a match in real time: its number, and when it ends, ms, credit up to the table's `credit` included."""
+    """A window of time of a match in real time: its number, and when it ends, ms, credit up to the table's `credit` included.
+
+    While the match waits for its players the number is its complement: so the layout is that of the releases before.
+    """
 
     number: int
     due: int

@@ -79,7 +79,7 @@ async def test_what_was_stored_after_something_that_was_not_told_is_told_with_it
         await player.submit(match_id, moves[0])
         # The bell of that is late; what the replica stores itself follows on it.
         events = await there.replicas[0]._matches._sessions.entries(match_id, feed._cursor)
-        there.replicas[0]._matches.told(match_id, Bell(f"{events[-1].cursor.version}-{events[-1].cursor.n}", (events[-1],)))
+        there.replicas[0]._matches.feeds.told(match_id, Bell(f"{events[-1].cursor.version}-{events[-1].cursor.n}", (events[-1],)))
         whole = [event.cursor for event in await all_events(player, match_id)]
         await eventually(lambda: len(told()) >= len(events))
         assert told() == whole[-len(events) :]
