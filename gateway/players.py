@@ -286,8 +286,7 @@ class Players:
         """
         if not _ID.fullmatch(player):
             raise _no_player()
-        key, _ = _keys(player)
-        fields: Any = await self._storage.call(self._storage.redis.hmget(key, ["name", "created", "generation"]))
+        fields = await self._fields(player)
         if None in fields:
             raise _no_player()
         return Profile.read(player, fields)
@@ -295,9 +294,11 @@ class Players:
     async def known(self, players: Iterable[str]) -> dict[str, Profile]:
         """Returns the profiles of those of these players who have one."""
         asked = [player for player in players if _ID.fullmatch(player)]
-        # Renamed to nothing they stay as they are; and scripts share a round trip.
-        found = await asyncio.gather(*(self._storage.run(_RENAME, _keys(player)[:1], [""]) for player in asked))
-        return {player: Profile.read(player, fields) for player, fields in zip(asked, found, strict=True) if fields is not None}
+        found = await asyncio.gather(*map(self._fields, asked))
+        return {player: Profile.read(player, fields) for player, fields in zip(asked, found, strict=True) if None not in fields}
+
+    async def _fields(self, player: str) -> Any:
+        return await self._storage.fields(_keys(player)[0], "name", "created", "generation")
 
     async def _whole(self, profile: Profile) -> gateway_pb2.Player:
         return profile.message(await self._ratings.of_player(profile.id))

@@ -113,6 +113,12 @@ class Storage:
             value: bytes | None = await self._lane.ask("GET", key)
         return value
 
+    async def fields(self, key: str, *names: str) -> list[bytes | None]:
+        """Returns fields of the hash at a key. Raises as `run`."""
+        with _typed_faults():
+            values: list[bytes | None] = await self._lane.ask("HMGET", key, *names)
+        return values
+
     async def _evaluate(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         try:
             return await self._lane.ask("EVALSHA", script.sha, len(keys), *keys, *args)
