@@ -35,7 +35,7 @@ from gateway.exchange import Answer
 from gateway.host import Host, mint
 from gateway.metrics import ROOMS
 from gateway.news import News
-from gateway.operations import operation, says
+from gateway.operations import Handler, Makes, operation, says
 from gateway.players import Players
 from gateway.registry import GAMES, descriptor_of
 from gateway.room import OPEN, STARTED, STARTING, Room
@@ -115,6 +115,22 @@ class PartyTickets(Protocol):
         """Whether there may be a match of it yet."""
 
 
+def _verb(
+    name: str, *, body: type[Message] | Makes = gateway_pb2.Empty, body_required: bool = False, means: str = ""
+) -> Callable[[Handler], Handler]:
+    """What all verbs of a room have in common."""
+    return operation(
+        "POST",
+        f"/v1/rooms/{{code:identifier}}:{name}",
+        tag="rooms",
+        body=body,
+        body_required=body_required,
+        answers={200: says(gateway_pb2.Room, means=means)},
+        parameters=("Idempotency-Key",),
+        problems=(401, 403, 404, 409, 422),
+    )
+
+
 class Rooms:
     """The resource `rooms`. Open it where the event loop runs, so that starts that others left are gone on with: `async with rooms`.
 
@@ -184,16 +200,7 @@ class Rooms:
         room, expires = await self._looked(*await self._load(_code(request)))
         return Answer(room.message(expires))
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:join",
-        tag="rooms",
-        body=gateway_pb2.Empty,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room)},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("join")
     async def join_room(self, request: Request) -> Response:
         """Joins a room.
 
@@ -212,16 +219,7 @@ class Rooms:
 
         return await self._once(request, caller, gateway_pb2.Empty(), run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:leave",
-        tag="rooms",
-        body=gateway_pb2.Empty,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room, means="The room, without the caller; without a host when it has ended")},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("leave", means="The room, without the caller; without a host when it has ended")
     async def leave_room(self, request: Request) -> Response:
         """Leaves a room.
 
@@ -237,15 +235,7 @@ class Rooms:
 
         return await self._once(request, caller, gateway_pb2.Empty(), run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:kick",
-        tag="rooms",
-        body=_kick_body,
-        answers={200: says(gateway_pb2.Room)},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("kick", body=_kick_body, body_required=True)
     async def kick_member(self, request: Request) -> Response:
         """Sends a player out of a room.
 
@@ -261,16 +251,7 @@ class Rooms:
 
         return await self._once(request, caller, asked, run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:addBot",
-        tag="rooms",
-        body=gateway_pb2.Empty,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room)},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("addBot")
     async def add_bot(self, request: Request) -> Response:
         """Adds a bot to a room.
 
@@ -284,16 +265,7 @@ class Rooms:
 
         return await self._once(request, caller, gateway_pb2.Empty(), run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:removeBot",
-        tag="rooms",
-        body=gateway_pb2.Empty,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room)},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("removeBot")
     async def remove_bot(self, request: Request) -> Response:
         """Removes the bot that was added last from a room.
 
@@ -307,16 +279,7 @@ class Rooms:
 
         return await self._once(request, caller, gateway_pb2.Empty(), run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:ready",
-        tag="rooms",
-        body=gateway_pb2.ReadyRequest,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room)},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("ready", body=gateway_pb2.ReadyRequest)
     async def say_ready(self, request: Request) -> Response:
         """Says whether one is ready for the match.
 
@@ -334,16 +297,7 @@ class Rooms:
 
         return await self._once(request, caller, asked, run)
 
-    @operation(
-        "POST",
-        "/v1/rooms/{code:identifier}:start",
-        tag="rooms",
-        body=gateway_pb2.Empty,
-        body_required=False,
-        answers={200: says(gateway_pb2.Room, means="The room, with its match")},
-        parameters=("Idempotency-Key",),
-        problems=(401, 403, 404, 409, 422),
-    )
+    @_verb("start", means="The room, with its match")
     async def start_room(self, request: Request) -> Response:
         """Has the match of a room made, with those who are there; the order of seats is drawn.
 
