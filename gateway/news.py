@@ -46,10 +46,6 @@ class News:
         async with self._bells.listen(_channel(player), _Ear(hear)):
             yield
 
-    def drain(self) -> None:
-        """Has everybody look up: this gateway is about to stop."""
-        self._bells.drain()
-
     async def __aenter__(self) -> News:
         self._hearing = asyncio.create_task(self._bells.run())
         return self
