@@ -93,7 +93,7 @@ class Matches:
                 self._deadlines,
                 load=self._load,
                 close=self._close_round,
-                told=self.feeds.told,
+                feeds=self.feeds,
             )
             if game.real_time
             else None

@@ -25,6 +25,7 @@ from services.kit.chance import Chance
 from services.kit.cursor import Cursor
 from services.kit.deadlines import Deadlines
 from services.kit.errors import Error, Forbidden, Raced, Refused, Throttled
+from services.kit.feeds import Feeds
 from services.kit.game import Game, ReactionRules, Value, is_refusal
 from services.kit.sessions import Answer, Asked, Bell, Ordered, Place, Placed, Session, Sessions
 
@@ -118,7 +119,7 @@ class Reactions:
         rules: how the game's reactions are ordered.
         load: loads a match, whatever is due in it decided, and a round that is over closed.
         close: commits what a round's reactions have led to, if nothing came between.
-        told: hears of what was stored.
+        feeds: are told of what was stored.
     """
 
     def __init__(
@@ -130,13 +131,13 @@ class Reactions:
         *,
         load: Callable[[str, Answer | None], Awaitable[Session]],
         close: Callable[[Session, list[Value]], Awaitable[bool]],
-        told: Callable[[str, Bell], None],
+        feeds: Feeds,
     ) -> None:
         self._game = game
         self._rules = rules
         self._sessions = sessions
         self._deadlines = deadlines
-        self._load, self._close, self._told = load, close, told
+        self._load, self._close, self._feeds = load, close, feeds
         self._tables: OrderedDict[str, _Table] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -347,7 +348,7 @@ class Reactions:
     def _tell(self, session: Session, ordered: Ordered) -> None:
         mine = [there for there in ordered.placed if there.cursor.mark == ordered.mark]
         if mine:
-            self._told(session.match_id, Bell(f"{session.version}-{mine[0].cursor.n - 1}", tuple(mine)))
+            self._feeds.told(session.match_id, Bell(f"{session.version}-{mine[0].cursor.n - 1}", tuple(mine)))
 
     # Pending reactions (compensated lines): decided by a timer here, or by whoever sweeps the deadlines if this replica is gone by then.
 

@@ -22,7 +22,6 @@ from gloaming.night_knight.v1 import night_knight_pb2 as pb
 from services.kit import verify
 from services.kit.chance import Chance
 from services.kit.errors import Error, Refused, Unavailable
-from services.kit.feeds import Feeds
 from services.kit.identity import Caller
 from services.kit.matches import Matches
 from services.kit.sessions import SCHEMA, Asked, Bell, Entry, Meta, Ordered, Place, Round, Seat, Sessions, answer_for
@@ -458,7 +457,8 @@ async def test_windows_of_no_length_pass_in_the_commit_that_leads_to_them(there:
 
 async def test_watchers_of_a_replica_are_told_at_once_and_once_of_what_it_stores(there: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Bell] = []
-    monkeypatch.setattr(Feeds, "told", lambda feeds, match_id, bell: told.append(bell))
+    for replica in range(2):
+        monkeypatch.setattr(matches(there, replica).feeds, "told", lambda _, bell: told.append(bell))
     match_id = await there.create("ann", "bob", "cat", options=options("ARRIVAL"))
     for number in range(1, 5):
         for n, name in enumerate(("ann", "bob", "cat")):
