@@ -85,6 +85,15 @@ class Playing:
                     await self._stream.write(nk.PlayRequest(pong=live_pb2.Pong(nonce=message.ping.nonce)))
                 self._waiting.append(message)
 
+    async def end(self) -> None:
+        """Reads to the end of the stream, and answers no pings any more.
+
+        Raises:
+            Refused: the stream has ended with a status.
+        """
+        while True:
+            await self._stream.read(nk.PlayResponse)
+
     async def until(self, kind: str) -> Any:
         """The next event of a kind, at its place."""
         while True:
@@ -256,7 +265,7 @@ async def test_play_needs_a_token_and_ends_with_it(knights: Table, redis: Redis)
         await asyncio.sleep(_TRUSTED_SECONDS + 0.1)
         await ann.ask(watch=live_pb2.Watch(match_id=match_id))
         with pytest.raises(Refused) as refused:
-            await ann.next("nothing more")
+            await ann.end()
     assert refused.value.code == grpc.StatusCode.UNAUTHENTICATED
 
 
