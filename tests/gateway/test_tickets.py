@@ -776,7 +776,7 @@ async def test_while_a_party_s_match_is_being_made_its_room_does_not_change(gate
 
 @pytest.mark.parametrize("end", ["CANCELLED", "EXPIRED", "FAILED", "MATCHED"])
 async def test_however_a_party_s_ticket_ends_its_room_has_it_no_more_and_its_players_hear_of_it(
-    keys: Keys, redis_url: str, end: str
+    keys: Keys, redis_url: str, redis: Redis, end: str
 ) -> None:
     async with stand(keys, redis_url, ticket_unseen_seconds=1 if end == "EXPIRED" else 30) as gateway:
         if end == "FAILED":
@@ -792,7 +792,7 @@ async def test_however_a_party_s_ticket_ends_its_room_has_it_no_more_and_its_pla
             goes_on.set()
             # Once that they look for others, and once that they do not, although nobody looks at the room.
             await eventually(lambda: heard.count(("room", code)) == 2)
-            stored: Any = await storage.redis.get(f"gateway:{{room/{code}}}:room")
+            stored: Any = await redis.get(f"gateway:{{room/{code}}}:room")
             assert msgspec.msgpack.decode(stored, type=Room).ticket_id == ""
             assert (await ann.call("GET", f"/v1/tickets/{ticket['id']}")).json()["status"] == end
             assert (await bob.call("GET", f"/v1/rooms/{code}")).json()["ticketId"] == ""
