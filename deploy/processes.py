@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import os
@@ -51,7 +52,6 @@ def is_free(port: int, host: str = LOCALHOST) -> bool:
 # number, which is in the way of no TCP listener and goes with the process, however that ends. So no two processes choose the same port
 # in the time between choosing and listening.
 _BLOCK = 50
-_marks: list[socket.socket] = []
 
 
 def _own_ports() -> Iterator[int]:
@@ -64,7 +64,7 @@ def _own_ports() -> Iterator[int]:
         except OSError:
             mark.close()
             continue
-        _marks.append(mark)
+        atexit.register(mark.close)
         yield from block
 
 
