@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,11 @@ from tests import unlimited
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests of `everything` in one process (`make test` runs several), so that it is started once."""
+    """Keeps the tests here in one process (`make test` runs several): `everything` is started once, and of the tests that start a whole of
+    their own there is one at a time, since they measure and wait.
+    """
     for item in items:
-        if "everything" in getattr(item, "fixturenames", ()):
+        if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("everything"))
 
 
