@@ -260,7 +260,7 @@ async def test_a_watcher_goes_on_while_replicas_stop_and_come_back(tmp_path: Pat
     local = Local(tmp_path, replicas=2, env={"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0"})
     await asyncio.to_thread(local.start)
     try:
-        async with Client(local.url) as ann:
+        async with Client(local.url, attempts=12) as ann:  # it outlasts the only gateway's restart, however slow the machine
             await ann.sign_in("Ann")
             game = ann.game(night_clan_pb2)
             match = await game.create_match(settings=table_pb2.Settings(move_seconds=0))
