@@ -80,9 +80,11 @@ async def test_a_head_that_trickles_is_not_waited_for(served: Stand, monkeypatch
                 writer.write(b"a")
 
         trickling = asyncio.create_task(trickle())
-        async with asyncio.timeout(5):
-            while await reader.read(65_536):
-                pass
+        # Where a byte is under way as the server closes, its end of the connection is a reset.
+        with contextlib.suppress(ConnectionResetError):
+            async with asyncio.timeout(5):
+                while await reader.read(65_536):
+                    pass
         trickling.cancel()
 
 
