@@ -9,6 +9,7 @@ given here. What matters lies in the data directory, so that starting again with
 from __future__ import annotations
 
 import argparse
+import asyncio
 import collections
 import contextlib
 import fcntl
@@ -257,13 +258,25 @@ def _ping(url: str) -> None:
     """Raises `LocalError` unless a Redis answers there. What the URL says is not repeated: it may hold a password."""
     import redis
 
+    from services.kit.storage import Storage
+
+    async def ask() -> None:
+        storage = Storage(url)
+        try:
+            await storage.ping()
+        finally:
+            await storage.close()
+
     try:
+        if "+" in url.partition("://")[0]:
+            asyncio.run(ask())
+            return
         with redis.Redis.from_url(url, socket_connect_timeout=3, socket_timeout=3) as client:
             client.ping()
     except ValueError:
-        raise LocalError("REDIS_URL is no address of a Redis: redis://HOST:PORT/DATABASE.") from None
-    except redis.RedisError as error:
-        raise LocalError(f"The Redis that REDIS_URL names does not answer: {str(error).rstrip('.')}.") from None
+        raise LocalError("REDIS_URL is no address of a Redis: redis://HOST:PORT/DATABASE, or as the README says.") from None
+    except (redis.RedisError, OSError) as error:
+        raise LocalError(f"The Redis that REDIS_URL names does not answer: {str(error).rstrip('.') or 'no answer in time'}.") from None
 
 
 def _numbered(name: str, number: int, among: Sequence[object]) -> str:

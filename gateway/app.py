@@ -59,7 +59,7 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     signer = Signer(settings.signing_key_file)
     if signer.key_id not in {key.get("kid") for key in json.loads(settings.jwks_file.read_text())["keys"]}:
         raise ValueError(f"{settings.jwks_file} does not hold the public key of {settings.signing_key_file}")
-    storage = Storage(settings.redis_url)
+    storage = Storage(settings.redis_url, wait_replicas=settings.wait_replicas, wait_ms=settings.wait_ms)
     services = Services(settings.services, settings.rpc_seconds)
     draining = asyncio.Event()
     kept = settings.refresh_days * _DAY_SECONDS

@@ -160,7 +160,10 @@ def bands(text: str) -> tuple[tuple[int, int | None], ...]:
 
 # What the fields that all processes share do not say themselves.
 _SAID = {
-    "REDIS_URL": "The Redis that holds everything: `redis://`, `rediss://` or `unix://`.",
+    "REDIS_URL": (
+        "The Redis that holds everything: `redis://`, `rediss://` or `unix://`; `redis+sentinel://host:port,…/service/0` or "
+        "`redis+cluster://host:port,…`, `rediss+…` with TLS."
+    ),
     "GLOAMING_LOG_LEVEL": "What is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`.",
 }
 

@@ -98,7 +98,7 @@ class Replica:
     def __init__(self, game: Game, settings: ServiceSettings) -> None:
         self._game = game
         self._settings = settings
-        self._storage = Storage(settings.redis_url)
+        self._storage = Storage(settings.redis_url, wait_replicas=settings.wait_replicas, wait_ms=settings.wait_ms)
         try:
             identity = Identity.from_file(settings.jwks_file, self._storage)
         except (OSError, ValueError, KeyError, AttributeError, jwt.PyJWTError) as fault:

@@ -14,7 +14,11 @@ class Common(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="GLOAMING_")
 
-    redis_url: str = Field(default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL", pattern="^(redis|rediss|unix)://")
+    redis_url: str = Field(
+        default="redis://127.0.0.1:6379/0", validation_alias="REDIS_URL", pattern=r"^(rediss?(\+sentinel|\+cluster)?|unix)://"
+    )
+    wait_replicas: int = Field(default=0, ge=0, le=10, description="So many Redis replicas have a move before it is acknowledged.")
+    wait_ms: int = Field(default=500, ge=1, le=900, description="How long they have for it; then the answer is 503, and safe to repeat.")
     jwks_file: FilePath = Field(description="Public keys of access tokens (JWKS).")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     drain_seconds: float = Field(default=10, ge=0, le=300, description="How long a stopping process lets calls finish.")
