@@ -61,6 +61,13 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
     listed: tuple[Listed, ...]
 
 
+class _Schemas(msgspec.Struct, frozen=True, array_like=True):
+    """What every Meta begins with, whatever comes to follow: the numbers of the layouts that the rest has."""
+
+    kit: int
+    game: int
+
+
 class Seat(msgspec.Struct, frozen=True, array_like=True):
     """A seat.
 
@@ -279,6 +286,7 @@ class Answer:
 _KEYS = ("match", "events", "answers", "bell", "round")
 
 _entry = msgspec.msgpack.Decoder(Entry)
+_schemas = msgspec.msgpack.Decoder(_Schemas)
 _meta = msgspec.msgpack.Decoder(Meta)
 _table = msgspec.msgpack.Decoder(Table)
 
@@ -315,6 +323,7 @@ class Sessions:
         now, answered, round_, present, version, last, mark, meta, table, state, connected, acted, watched = loaded
         if version is None:
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
+        self._readable(_schemas.decode(meta))
         committed = self._state.decode(state)
         return Session(
             match_id=match_id,
@@ -322,7 +331,7 @@ class Sessions:
             answer=_answered(answered),
             version=int(version),
             cursor=Cursor(int(version), int(last), mark),
-            meta=self._readable(_meta.decode(meta)),
+            meta=_meta.decode(meta),
             table=_table.decode(table),
             state=committed,
             stored=committed,
@@ -332,6 +341,14 @@ class Sessions:
             acted=None if acted is None else int(acted),
             watched=int(watched or 0),
         )
+
+    def raised(self, meta: Meta) -> Meta | None:
+        """The Meta to be committed with a match that an older release stored: the rest is of today's layouts from then on, and a replica of
+        that release must not read it by its own. None where nothing changes.
+        """
+        if (meta.kit_schema, meta.game_schema) == (SCHEMA, self._game.schema):
+            return None
+        return msgspec.structs.replace(meta, kit_schema=SCHEMA, game_schema=self._game.schema)
 
     async def commit(
         self,
@@ -460,10 +477,9 @@ class Sessions:
     def _key(self, match_id: str, what: str) -> str:
         return f"{self._game.id}:{{{match_id}}}:{what}"
 
-    def _readable(self, meta: Meta) -> Meta:
-        if meta.kit_schema > SCHEMA or meta.game_schema > self._game.schema:
+    def _readable(self, schemas: _Schemas) -> None:
+        if schemas.kit > SCHEMA or schemas.game > self._game.schema:
             raise Unavailable("SCHEMA_NEWER", "a newer release keeps this match; try again")
-        return meta
 
 
 @lru_cache(4096)  # In real time the same few bodies come again and again.

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf import json_format
 
 from gloaming.table.v1 import table_pb2
 from services.kit.chance import SEED_BYTES, Chance
 from services.kit.errors import Unreadable
-from services.kit.game import NOBODY_WINS, Game, is_refusal, outcome_message, ranks_with_resigned, seating
+from services.kit.game import NOBODY_WINS, Game, Value, is_refusal, outcome_message, ranks_with_resigned, seating
 
 
 class Mismatch(Exception):
     """Something in a record does not follow from its seed and moves."""
+
+
+class Turn(NamedTuple):
+    """What a move of a record led to.
+
+    Args:
+        state: the state after it.
+        events: what happened; None for a reaction that came too late for the end, which changed nothing.
+    """
+
+    state: Value
+    events: tuple[Value, ...] | None
 
 
 def main(game: Game, path: Path) -> int:
@@ -37,8 +49,11 @@ def main(game: Game, path: Path) -> int:
     return 0
 
 
-def check(game: Game, record: Any) -> Iterator[str]:
+def check(game: Game, record: Any, played: Callable[[Turn], object] = lambda _: None) -> Iterator[str]:
     """Yields a line for everything that follows.
+
+    Args:
+        played: is told what the deal gave, and then each move.
 
     Raises:
         Mismatch: at the first thing that does not.
@@ -61,6 +76,7 @@ def check(game: Game, record: Any) -> Iterator[str]:
         step = game.rules.setup(game.codec.options_from_proto(record.options), count, chance)
     except Unreadable as fault:
         raise Mismatch(f"options: {fault}") from fault
+    played(Turn(step.state, tuple(step.events)))
     state, resigned, ended = step.state, [False] * count, False
     # The state in which the last reaction was made, if it ended the match, and who has reacted since.
     open_, reacted = None, set[int]()
@@ -71,14 +87,18 @@ def check(game: Game, record: Any) -> Iterator[str]:
         if ended:
             _too_late(game, open_, reacted, n, recorded, chance)
             reacted.add(seat)
+            played(Turn(state, None))
             continue
         if recorded.WhichOneof("done") == "resignation":
             resigned[seat] = True
             ended = count == 2
+            played(Turn(state, ()))
             continue
         if recorded.WhichOneof("done") == "window_ended" and game.real_time:
-            open_, state = None, game.real_time.on_timeout(state, chance).state
+            step = game.real_time.on_timeout(state, chance)
+            open_, state = None, step.state
             ended = game.rules.outcome(state) is not None
+            played(Turn(state, tuple(step.events)))
             continue
         try:
             move = game.codec.move_from_proto(recorded.move)
@@ -95,6 +115,7 @@ def check(game: Game, record: Any) -> Iterator[str]:
         open_, reacted = (state, {seat}) if reactions else (None, reacted)
         state = step.state
         ended = game.rules.outcome(state) is not None
+        played(Turn(state, tuple(step.events)))
     abandoned = not ended and record.outcome.ending == table_pb2.Outcome.ABANDONED
     if not ended and not abandoned:
         raise Mismatch("the moves do not lead to an end")
