@@ -1,8 +1,8 @@
 """Players: guest sign-in, tokens, profiles.
 
-Keys, one slot a player: `gateway:{<player>}:player` (hash: name, created, generation), `gateway:{<player>}:refresh` (sorted set: SHA-256 of
-a refresh token, expiry in ms), `gateway:{<player>}:matches`, `gateway:{<player>}:live`. All of them expire when nobody has used them for
-the life of a refresh token.
+Keys, one slot a player: `gateway:{<player>}:player` (hash: name, created, generation, seen), `gateway:{<player>}:refresh` (sorted set:
+SHA-256 of a refresh token, expiry in ms), `gateway:{<player>}:matches`, `gateway:{<player>}:live`. All of them expire when nobody has used
+them for the life of a refresh token. `gateway.guests` notes who was seen last when, and forgets whoever was not for long.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ _REFRESH = Script(_LUA / "refresh.lua")
 _SIGN_OUT = Script(_LUA / "sign_out.lua")
 _FORGET = Script(_LUA / "forget.lua")
 _REVOKE = Script(_LUA / "revoke.lua")
+_SEEN = Script(_LUA / "guest_seen.lua")
 _RENAME = Script(_LUA / "rename.lua")
 
 _ID = re.compile(r"p[a-z2-7]{16}")
@@ -53,6 +55,9 @@ _REVOCATION_MARGIN_SECONDS = 60
 # Answers with tokens are kept for as long as a client may still be trying; the key that unlocks them must not be guessed.
 _ANSWER_SECONDS = 600
 _LONG_KEY = 16
+# How long a token is good that the gateway makes for itself.
+_OWN_SECONDS = 60
+_SHARDS = 16
 
 
 def _with_name(message: type[Message], *, required: bool = False) -> Makes:
@@ -111,6 +116,7 @@ class Players:
         self._answers = answers
         self._ratings = Ratings(storage)
         self._access_seconds = access_seconds
+        self._revocation_seconds = access_seconds + _REVOCATION_MARGIN_SECONDS
         self._refresh_ms = int(refresh_seconds * 1000)
         self.forgetting: Sequence[Callable[[str], Awaitable[None]]] = ()
 
@@ -136,6 +142,8 @@ class Players:
 
         async def run(player: str) -> Response:
             secret, digest = _mint_secret()
+            # First, since a player of whom this is not known would not be forgotten with all they own.
+            await self.see(player)
             fields = await self._storage.run(_CREATE, _keys(player), [asked.name, digest, self._refresh_ms, _MOST_TOKENS])
             return await self._session(Profile.read(player, fields), secret, 201, {"Location": f"/v1/players/{player}"})
 
@@ -168,6 +176,7 @@ class Players:
             fields = await self._storage.run(_REFRESH, _keys(player), [_digest(old), digest, self._refresh_ms, _GRACE_MS, _MOST_TOKENS])
             if fields is None:
                 raise _bad_refresh_token()
+            await self.see(player)
             return await self._session(Profile.read(player, fields), secret, 200)
 
         return await self._answers.once(request, key, scope=player, asked=asked, mint=_mint_player, seconds=_ANSWER_SECONDS, run=run)
@@ -199,11 +208,8 @@ class Players:
         exchange.idempotency_key(request)
         if caller is None:
             return Answer(gateway_pb2.Empty())
-        # Two slots, so two scripts. First the new generation, which also ends the refresh tokens: from here on nobody gets another token of
-        # the old generation. Then the revocation of those that are out. Whoever stops in between has not answered, and the caller's token
-        # is still good to ask again.
-        generation = await self._storage.run(_SIGN_OUT, _keys(caller.player), [caller.generation])
-        await self._revoke(caller.player, generation)
+        # Whoever stops half-way has not answered, and the caller's token is still good to ask again.
+        await revoke(self._storage, caller.player, self._revocation_seconds, caller.generation)
         return Answer(gateway_pb2.Empty())
 
     @operation("GET", "/v1/players/me", tag="players", answers={200: says(gateway_pb2.Player)}, problems=(401, 404))
@@ -247,13 +253,32 @@ class Players:
         # would meet the player in; then in the same order as for signing out, and for the same reason.
         for forget in self.forgetting:
             await forget(caller.player)
-        generation = await self._storage.run(
-            _FORGET, [*_keys(caller.player), matches_key(caller.player), live_key(caller.player)], [caller.generation]
-        )
+        generation = await self._remove(caller.player, caller.generation)
         # After the profile: who has none gets no rating any more.
         await self._ratings.forget(caller.player)
+        await self._storage.call(self._storage.redis.zrem(guests_key(caller.player), caller.player))
         await self._revoke(caller.player, generation)
         return Answer(gateway_pb2.Empty())
+
+    async def forget_unseen(self, player: str, since_ms: int) -> bool:
+        """Forgets a player as `delete_me` does, unless they were seen after that time, in ms by the storage's clock; returns whether it
+        did.
+
+        It may be repeated, also after it was cut short.
+
+        Raises:
+            Raced: ROOM_BUSY.
+            Unavailable: STORAGE_UNAVAILABLE.
+        """
+        # Here the profile goes first, for that decides: whoever has none cannot come back.
+        generation = await self._remove(player, 0, since_ms)
+        if generation < 0:
+            return False
+        for forget in self.forgetting:
+            await forget(player)
+        await self._ratings.forget(player)
+        await self._revoke(player, generation)
+        return True
 
     @operation(
         "GET",
@@ -297,6 +322,19 @@ class Players:
         found = await asyncio.gather(*map(self._fields, asked))
         return {player: Profile.read(player, fields) for player, fields in zip(asked, found, strict=True) if None not in fields}
 
+    def authorization(self, profile: Profile) -> str:
+        """The value of `authorization` for a call that the gateway makes for a player who is not there."""
+        token, _ = self._signer.access(profile.id, profile.name, profile.generation, "play", _OWN_SECONDS)
+        return f"Bearer {token}"
+
+    async def see(self, player: str) -> None:
+        """Notes that a player was seen now. Raises as `forget_unseen`."""
+        await self._storage.run(_SEEN, [guests_key(player)], [player, 2 * self._refresh_ms])
+
+    async def _remove(self, player: str, generation: int, unseen_since: int | None = None) -> int:
+        keys = [*_keys(player), matches_key(player), live_key(player)]
+        return int(await self._storage.run(_FORGET, keys, [generation, "" if unseen_since is None else unseen_since]))
+
     async def _fields(self, player: str) -> Any:
         return await self._storage.fields(_keys(player)[0], "name", "created", "generation")
 
@@ -304,8 +342,7 @@ class Players:
         return profile.message(await self._ratings.of_player(profile.id))
 
     async def _revoke(self, player: str, generation: int) -> None:
-        lifetime = (self._access_seconds + _REVOCATION_MARGIN_SECONDS) * 1000
-        await self._storage.run(_REVOKE, [revocation_key(player)], [generation, lifetime])
+        await self._storage.run(_REVOKE, [revocation_key(player)], [generation, self._revocation_seconds * 1000])
 
     async def _session(self, profile: Profile, secret: str, status: int, headers: dict[str, str] | None = None) -> Response:
         token, expires = self._signer.access(profile.id, profile.name, profile.generation, "play", self._access_seconds)
@@ -313,6 +350,23 @@ class Players:
         session = gateway_pb2.Session(player=player, access_token=token, refresh_token=f"{profile.id}.{secret}")
         session.expire_time.FromDatetime(expires)
         return Answer(session, status, {**(headers or {}), "Cache-Control": "no-store"})
+
+
+async def revoke(storage: Storage, player: str, seconds: float, generation: int = 0) -> int:
+    """Ends every token that a player has, anywhere; returns from which sign-in generation on tokens count.
+
+    Args:
+        seconds: for how long it is remembered; a token that is good for longer would come back then.
+        generation: that of the token that asks, for a player without a profile.
+
+    Raises:
+        Unavailable: STORAGE_UNAVAILABLE.
+    """
+    # Two slots, so two scripts. First the new generation, which also ends the refresh tokens: from here on nobody gets another token of
+    # the old generation. Then the revocation of those that are out.
+    lowest = int(await storage.run(_SIGN_OUT, _keys(player), [generation]))
+    await storage.run(_REVOKE, [revocation_key(player)], [lowest, round(seconds * 1000)])
+    return lowest
 
 
 def clean_name(name: str) -> str:
@@ -342,6 +396,16 @@ def matches_key(player: str) -> str:
 def live_key(player: str) -> str:
     """The key of those of a player's matches that may still be going."""
     return f"gateway:{{{player}}}:live"
+
+
+def guests_keys() -> list[str]:
+    """The keys of when each guest was seen last (sorted sets: player, ms)."""
+    return [f"gateway:{{guests/{shard}}}:seen" for shard in range(_SHARDS)]
+
+
+def guests_key(player: str) -> str:
+    """The key among them that has a player."""
+    return guests_keys()[zlib.crc32(player.encode()) % _SHARDS]
 
 
 def _keys(player: str) -> list[str]:

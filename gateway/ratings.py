@@ -33,7 +33,7 @@ _LOAD, _APPLY, _FORGET, _PAGE = (Script(_LUA / f"rating_{verb}.lua") for verb in
 _SCALE = 60
 _DEVIATIONS = 3
 # A service hands a result out again until it is acknowledged, which takes seconds; whoever was stopped in between may be late by so much.
-_COUNTED_MS = 30 * 86_400_000
+COUNTED_MS = 30 * 86_400_000
 _MODEL = PlackettLuce()
 
 
@@ -161,7 +161,7 @@ class Ratings:
                 if seat.player in stored:
                     changes += [seat.player, stored[seat.player] or "", skill.write(), skill.score]
             keys = [*_keys(game), f"gateway:{{ratings/{game}}}:counted:{result.match_id}"]
-            answer = await self._storage.run(_APPLY, keys, [attempt, _COUNTED_MS, *changes])
+            answer = await self._storage.run(_APPLY, keys, [attempt, COUNTED_MS, *changes])
             if answer >= 0:
                 return bool(answer)
             # Another match of these players has been counted since: again, from what is there now.

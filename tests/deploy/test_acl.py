@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,14 @@ from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
 from deploy.redis_server import RedisServer
+from gateway import admin
 from gateway.registry import GAMES
 from services.kit.game import Game
 from tests.gateway.stand import stand
 from tests.harness import EVERY_GAME, Keys, play_out, table
 
-USERS = Path(__file__).resolve().parents[2] / "deploy" / "redis" / "users.acl"
+ROOT = Path(__file__).resolve().parents[2]
+USERS = ROOT / "deploy" / "redis" / "users.acl"
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +57,14 @@ async def test_a_match_is_played_watched_and_recorded_by_the_user_of_its_game(fe
         await play_out(match_id, *there.everyone())
         assert (await watching).event.event.HasField("match_finished")
         assert (await there.player(there.names[0]).record(match_id)).seed
+    # And replayed, as the process of its game does it before a rollout.
+    command = [sys.executable, "-m", f"services.{game.id}", "shadow", "--live"]
+    environment = {**os.environ, "REDIS_URL": url_of(fenced, game.id)}
+    done = await asyncio.to_thread(
+        subprocess.run, command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 finished and 0 live matches come out the same; 0 differ" in done.stdout
 
 
 async def _last(watch: Any) -> Any:
@@ -108,5 +121,32 @@ async def test_a_game_reads_who_has_signed_out_and_changes_nothing_about_it(fenc
             await client.set("gateway:revoked:p1", "0")
 
 
-def test_there_is_a_user_for_the_gateway_and_for_every_game_and_no_other() -> None:
-    assert re.findall(r"^user (\S+)", USERS.read_text(), re.MULTILINE) == ["default", "gateway", *GAMES]
+async def test_a_backup_takes_the_user_of_the_operator_and_another_is_told_so(
+    fenced: RedisServer, keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matches = {}
+    for game in EVERY_GAME:
+        async with table(game, keys, url_of(fenced, game.id)) as there:
+            matches[game.id] = await there.create()
+    async with stand(keys, url_of(fenced, "gateway")) as gateway:
+        await gateway.sign_in("Ann")
+    file = str(tmp_path / "backup")
+    monkeypatch.setenv("REDIS_URL", url_of(fenced, "gateway"))
+    assert await asyncio.to_thread(admin.main, ["backup", file]) == 1
+    assert "give --redis-url, or REDIS_URL, with the Redis user `operator`" in capsys.readouterr().err
+    operator = ["--redis-url", url_of(fenced, "operator")]
+    assert await asyncio.to_thread(admin.main, ["backup", file, *operator]) == 0
+    assert await asyncio.to_thread(admin.main, ["restore", file, "--replace", *operator]) == 0
+    assert "Restored: 4 matches and 1 players" in capsys.readouterr().out
+    for game in EVERY_GAME:
+        async with table(game, keys, url_of(fenced, game.id)) as there:
+            assert (await there.player(there.names[0]).get(matches[game.id])).version == 1
+    client: Any
+    async with Redis.from_url(url_of(fenced, "operator")) as client:
+        for forbidden in ("FLUSHALL", "KEYS *", "CONFIG GET *", "ACL LIST", "SET other:key 1"):
+            with pytest.raises(NoPermissionError):
+                await client.execute_command(*forbidden.split())
+
+
+def test_there_is_a_user_for_the_gateway_for_every_game_and_for_operators_and_no_other() -> None:
+    assert re.findall(r"^user (\S+)", USERS.read_text(), re.MULTILINE) == ["default", "gateway", *GAMES, "operator"]
