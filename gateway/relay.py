@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import json
 import random
-import re
 import secrets
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,10 +28,12 @@ from gateway import metrics
 from gateway.frames import Asked, Frame, pack, refusal
 from gateway.problems import reason_of
 from gateway.registry import GAMES, Game
+from gateway.targets import Dialer, resolve
 from gloaming.live.v1 import live_pb2
 from gloaming.relay.v1 import relay_pb2
 from services.kit.errors import Unavailable
 from services.kit.metrics import PILLOW_SECONDS
+from services.kit.tls import Certificate
 
 METHOD = "/gloaming.relay.v1.RelayService/Relay"
 _BATCH_BYTES = 1024 * 1024
@@ -50,7 +51,6 @@ _OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
 ]
-_HOST_AND_PORT = re.compile(r"[^/]+:\d+")
 _GONE = Unavailable("UNAVAILABLE", "the game's service cannot be reached; connect again, with the cursors")
 
 _log = structlog.get_logger(__name__)
@@ -265,6 +265,7 @@ class Stream:
 
     Args:
         address: the replica's, as gRPC names targets.
+        dial: makes channels to it.
         authorization: returns the gateway's own.
         lost: called when the stream has ended, and whether it was a good one, before another can be opened.
 
@@ -272,7 +273,9 @@ class Stream:
         attachments: the sockets on it, by number.
     """
 
-    def __init__(self, address: str, authorization: Callable[[], str], lost: Callable[[Stream, bool], None], queued_bytes: int) -> None:
+    def __init__(
+        self, address: str, dial: Dialer, authorization: Callable[[], str], lost: Callable[[Stream, bool], None], queued_bytes: int
+    ) -> None:
         self.address = address
         self.attachments: dict[int, Attachment] = {}
         self.leaving = False
@@ -281,8 +284,9 @@ class Stream:
         self._lost = lost
         self._queued_bytes = queued_bytes
         self._failures = 0
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        self._open: Callable[..., Any] = self._channel.stream_stream(METHOD)
+        self._dial = dial
+        self._pems = dial.pems
+        self._channel = dial([address], _OPTIONS)
         self._running: asyncio.Task[None] | None = None
         self._next = 0
         self._waiting: list[bytes] = []
@@ -295,7 +299,8 @@ class Stream:
         self._next += 1
         self.attachments[self._next] = attachment
         if self._running is None:
-            self._running = asyncio.create_task(self._run())
+            # It is nobody's request, though one was the first to need it.
+            self._running = asyncio.create_task(self._run(), context=contextvars.Context())
         return self._next
 
     @property
@@ -322,7 +327,10 @@ class Stream:
     async def _run(self) -> None:
         began = time.monotonic()
         heard = False
-        call = self._open(metadata=(("authorization", self._authorization()),))
+        if self._pems != (pems := self._dial.pems):
+            self._channel, old, self._pems = self._dial([self.address], _OPTIONS), self._channel, pems
+            await old.close()
+        call: Any = self._channel.stream_stream(METHOD)(metadata=(("authorization", self._authorization()),))
         writing = asyncio.create_task(self._write(call))
         try:
             while (data := await call.read()) is not grpc.aio.EOF:
@@ -403,11 +411,15 @@ class Fleet:
 
     Args:
         target: where they are, as gRPC names targets.
+        certificate: with it they are called by TLS.
     """
 
-    def __init__(self, game: Game, target: str, authorization: Callable[[], str], patience: Patience) -> None:
+    def __init__(
+        self, game: Game, target: str, authorization: Callable[[], str], patience: Patience, certificate: Certificate | None = None
+    ) -> None:
         self.game = game
         self._target = target
+        self._dial = Dialer(target, certificate)
         self._authorization = authorization
         self._patience = patience
         self._streams: dict[str, Stream] = {}
@@ -513,7 +525,7 @@ class Fleet:
             return
         self._resolved_at = time.monotonic()
         for address in addresses - self._streams.keys():
-            self._streams[address] = Stream(address, self._authorization, self._lost, self._patience.queued_bytes)
+            self._streams[address] = Stream(address, self._dial, self._authorization, self._lost, self._patience.queued_bytes)
         for address, stream in list(self._streams.items()):
             stream.leaving = address not in addresses
             if stream.leaving and not stream.attachments:
@@ -536,42 +548,19 @@ class Fleet:
             await stream.close()
 
 
-async def resolve(target: str) -> set[str] | None:
-    """Returns the addresses of a target: a channel to each reaches one replica. None when it cannot be resolved now.
-
-    Args:
-        target: `host:port`, `dns:///host:port` or `ipv4:address:port,address:port`; anything else is one address, whatever it is.
-    """
-    scheme, _, rest = target.partition(":")
-    if scheme in ("ipv4", "ipv6"):
-        return {f"{scheme}:{address}" for address in rest.split(",")}
-    if scheme == "dns" and (rest.startswith("///") or not rest.startswith("/")):
-        name = rest.removeprefix("///")
-    elif _HOST_AND_PORT.fullmatch(target):
-        name = target
-    else:
-        return {target}
-    host, port = name.rpartition(":")[::2] if _HOST_AND_PORT.fullmatch(name) else (name, "443")
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return None
-    # Where a name has both kinds they are two ways to the same replicas.
-    family = socket.AF_INET if any(each[0] is socket.AF_INET for each in found) else socket.AF_INET6
-    kind = "ipv4:{}:{}" if family is socket.AF_INET else "ipv6:[{}]:{}"
-    return {kind.format(*each[4][:2]) for each in found if each[0] is family}
-
-
 class Relay:
     """Every game's fleet. Open it where the event loop runs: `async with relay`.
 
     Args:
         targets: where each game is.
         authorization: returns the gateway's own, for the scope `relay`.
+        certificate: with it services are called by TLS.
     """
 
-    def __init__(self, targets: Mapping[str, str], authorization: Callable[[], str], patience: Patience) -> None:
-        self._fleets = {game.id: Fleet(game, targets[game.id], authorization, patience) for game in GAMES.values()}
+    def __init__(
+        self, targets: Mapping[str, str], authorization: Callable[[], str], patience: Patience, certificate: Certificate | None = None
+    ) -> None:
+        self._fleets = {game.id: Fleet(game, targets[game.id], authorization, patience, certificate) for game in GAMES.values()}
 
     def attach(self, game: Game, to: Socket) -> Attachment:
         """Attaches a socket to a game."""

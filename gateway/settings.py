@@ -1,4 +1,4 @@
-"""What an operator sets, for the gateway. Environment variables, prefixed `GLOAMING_` but for `REDIS_URL`."""
+"""What an operator sets, for the gateway. Environment variables, prefixed `GLOAMING_` but for `REDIS_URL` and `REDIS_URL_FILE`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,34 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, FilePath, field_validator
 from pydantic_settings import NoDecode
 
 from gateway.registry import GAMES
-from services.kit.settings import Common, ServiceSettings
+from services.kit.settings import MOST_DAYS, Common, Listen, ServiceSettings
 
 
 class GatewaySettings(Common):
     """Settings of the gateway."""
 
-    listen: str = Field(default="0.0.0.0:8080", description="Address of the HTTP server.")
+    listen: Listen = Field(default="0.0.0.0:8080", description="Address of the HTTP server.")
     services: Annotated[dict[str, str], NoDecode] = Field(
         description="Where each game is, as gRPC names targets: `night_clan=dns:///night-clan:50051,…`."
     )
-    signing_key_file: Path = Field(description="The private key of access tokens (Ed25519, PEM).")
+    signing_key_file: FilePath = Field(description="The private key of access tokens (Ed25519, PEM).")
     access_token_seconds: int = Field(default=900, ge=1, le=86_400, description="How long an access token is good.")
-    refresh_days: float = Field(default=90, gt=0, description="How long a refresh token is good, and a profile kept that nobody uses.")
-    body_limit: int = Field(default=65_536, ge=1024, description="Most bytes of a request body.")
+    refresh_days: float = Field(
+        default=90, gt=0, le=MOST_DAYS, description="How long a refresh token is good, and a profile kept that nobody uses."
+    )
+    guest_days: float = Field(
+        default=90,
+        gt=0,
+        le=MOST_DAYS,
+        description="A guest who has not signed in or refreshed for so long is forgotten, with all they own.",
+    )
+    body_limit: int = Field(default=65_536, ge=1024, le=16_777_216, description="Most bytes of a request body.")
     rpc_seconds: float = Field(default=5, gt=0, le=60, description="How long a call to a game service may take.")
     room_seconds: float = Field(default=7200, ge=60, le=604_800, description="How long a room is kept in which nothing happens.")
     ticket_bands: str = Field(
@@ -43,7 +50,10 @@ class GatewaySettings(Common):
     )
     ticket_unseen_seconds: float = Field(default=30, ge=1, le=600, description="A ticket expires that nobody has looked at for so long.")
     socket_buffer: int = Field(
-        default=262_144, ge=65_536, description="Most bytes that wait for a live socket whose client does not read; then it is cut off."
+        default=262_144,
+        ge=65_536,
+        le=67_108_864,
+        description="Most bytes that wait for a live socket whose client does not read; then it is cut off.",
     )
     trusted_proxies: Annotated[list[str], NoDecode] = Field(
         default=[],
@@ -118,6 +128,14 @@ class GatewaySettings(Common):
             ipaddress.ip_network(network)
         return value
 
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for origin in value:
+            if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin):
+                raise ValueError("give origins as browsers name them, as in https://play.example,http://localhost:5173, or *")
+        return value
+
     @field_validator("cors_origins", "trusted_proxies", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
@@ -162,7 +180,7 @@ def bands(text: str) -> tuple[tuple[int, int | None], ...]:
 _SAID = {
     "REDIS_URL": (
         "The Redis that holds everything: `redis://`, `rediss://` or `unix://`; `redis+sentinel://host:port,…/service/0` or "
-        "`redis+cluster://host:port,…`, `rediss+…` with TLS."
+        "`redis+cluster://host:port,…`, `rediss+…` with TLS, and then `?ssl_ca_certs=FILE&ssl_certfile=FILE&ssl_keyfile=FILE`."
     ),
     "GLOAMING_LOG_LEVEL": "What is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`.",
 }
@@ -182,5 +200,5 @@ def _rows(kind: type[Common], of: str) -> Iterator[str]:
     for name, field in kind.model_fields.items():
         if kind is Common or name not in Common.model_fields:
             variable = str(field.validation_alias or f"GLOAMING_{name.upper()}")
-            default = "must be set" if field.is_required() else f"`{field.default}`" if field.default not in ("", []) else "none"
+            default = "must be set" if field.is_required() else f"`{field.default}`" if field.default not in ("", [], None) else "none"
             yield f"| `{variable}` | {of} | {default} | {field.description or _SAID[variable]} |"

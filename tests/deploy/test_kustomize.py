@@ -19,6 +19,7 @@ from gateway.settings import GatewaySettings, table
 from gateway.tokens import write_keys
 from services.kit.settings import ServiceSettings
 from tests.deploy.manifests import KUSTOMIZE, OVERLAYS, Manifest, faults, main, render, renderer
+from tests.tls import Authority
 
 pytestmark = pytest.mark.skipif(not renderer(), reason="needs kubectl 1.27 or newer, or kustomize 5, to render with")
 
@@ -164,20 +165,30 @@ def test_processes_know_and_accept_every_variable_that_they_are_given(overlay: s
         given = environment(manifests, pod)
         kind = GatewaySettings if name == "gateway" else ServiceSettings
         assert set(given) <= known
-        assert set(given) <= {"REDIS_URL", *(f"GLOAMING_{field.upper()}" for field in kind.model_fields)}
-        # Where Redis is a Secret says; files are the operator's.
-        files = {variable: str(jwks) for variable in given if variable.endswith("_FILE")}
+        assert set(given) <= {"REDIS_URL", "REDIS_URL_FILE", *(f"GLOAMING_{field.upper()}" for field in kind.model_fields)}
+        # Files are the operator's.
+        files = {variable: str(_file(variable, jwks)) for variable, path in given.items() if variable.endswith("_FILE") and path}
         with monkeypatch.context() as patch:
-            for variable, value in (given | files | {"REDIS_URL": given["REDIS_URL"] or "rediss://user:word@redis.example/0"}).items():
+            for variable, value in (given | files).items():
                 patch.setenv(variable, value)
             settings = kind()  # type: ignore[call-arg]
+        assert settings.redis_url == ("rediss://user:word@redis.example/0" if overlay == "prod" else "redis://redis:6379/0")
         ports = {each["name"]: each["containerPort"] for each in container(pod)["ports"]}
         listens = {"http": settings.listen} if isinstance(settings, GatewaySettings) else {"grpc": settings.listen}
         if isinstance(settings, ServiceSettings):
             listens["metrics"] = settings.metrics_listen
+            if overlay == "prod":
+                listens["public"] = settings.public_listen
         assert {key: f"0.0.0.0:{port}" for key, port in ports.items()} == listens
         mounted = {each["mountPath"] for each in container(pod)["volumeMounts"]}
         assert {str(Path(given[variable]).parent) for variable in files} <= mounted
+
+
+def _file(variable: str, jwks: Path) -> Path:
+    """A file that a variable may name."""
+    found = re.fullmatch(r"GLOAMING_(?:PUBLIC_)?TLS_(CERT|KEY|CA)_FILE", variable)
+    names = {"CERT": "own.crt", "KEY": "own.key", "CA": "ca.crt"}
+    return jwks.with_name(names[found[1]] if found else "url" if variable == "REDIS_URL_FILE" else jwks.name)
 
 
 @each_overlay
@@ -185,10 +196,13 @@ def test_services_live_whatever_redis_does_and_are_ready_while_the_game_is_serve
     manifests = rendered(overlay)
     for game, name in NAMES.items():
         probes = container(pods(manifests)[name])
+        # Kubelets speak no TLS.
+        given = environment(manifests, pods(manifests)[name])
+        port = int(given["GLOAMING_HEALTH_LISTEN" if "GLOAMING_TLS_CERT_FILE" in given else "GLOAMING_LISTEN"].rpartition(":")[2])
         # Without a name it is the process that is asked after.
-        assert probes["startupProbe"]["grpc"] == {"port": 50051}
-        assert probes["livenessProbe"]["grpc"] == {"port": 50051}
-        assert probes["readinessProbe"]["grpc"] == {"port": 50051, "service": GAMES[game].service}
+        assert probes["startupProbe"]["grpc"] == {"port": port}
+        assert probes["livenessProbe"]["grpc"] == {"port": port}
+        assert probes["readinessProbe"]["grpc"] == {"port": port, "service": GAMES[game].service}
     gateway = container(pods(manifests)["gateway"])
     asked = {probe: gateway[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert {probe: get["path"] for probe, get in asked.items()} == {
@@ -287,8 +301,11 @@ def test_only_the_gateway_is_reached_from_outside_and_services_only_from_it(over
         assert not reaches(manifests, "gateway", service, "metrics")
         assert not reaches(manifests, service, "gateway", "http")
         assert not any(reaches(manifests, other, service, "grpc") for other in services)
-        # Nor is any other pod of the namespace let in, whatever it may send.
-        assert not allowed(manifests, "Ingress", pods(manifests)[service], {"app.kubernetes.io/name": "other"}, None, ("grpc", 50051))
+        # Nor is any other pod of the namespace let in, whatever it may send; and what probes ask is for nobody.
+        for port in (("grpc", 50051), ("health", 50052), ("public", 50053)):
+            assert not allowed(manifests, "Ingress", pods(manifests)[service], {"app.kubernetes.io/name": "other"}, None, port)
+        for labels in (INGRESS, MONITORING):
+            assert not allowed(manifests, "Ingress", pods(manifests)[service], {}, labels, ("health", 50052))
     for stranger in ({}, {"kubernetes.io/metadata.name": "default"}):
         assert not reaches(manifests, stranger, "gateway", "http")
         assert not any(reaches(manifests, stranger, service, "grpc") for service in services)
@@ -338,15 +355,20 @@ def test_secrets_are_named_and_never_written_down(overlay: str) -> None:
     }
     assert holders == {"gateway"}
     guide = (KUSTOMIZE.parent / "README.md").read_text()
-    referred = {*re.findall(r"secretName: ([\w-]+)", text), *re.findall(r"secretKeyRef:\s+key: [\w-]+\s+name: ([\w-]+)", text)}
-    assert referred == ({"signing-key", "redis"} if overlay == "prod" else {"signing-key"})
-    assert all(f"create secret generic {name} " in guide for name in referred)
+    referred = {*re.findall(r"secretName: ([\w.-]+)", text), *re.findall(r"secretKeyRef:\s+key: [\w-]+\s+name: ([\w-]+)", text)}
+    mutual = {f"mtls.{name}" for name in pods(manifests)}
+    assert referred == ({"signing-key", "redis", "grpc-tls"} | mutual if overlay == "prod" else {"signing-key"})
+    assert "signing-key --from-file" in guide
     if overlay == "prod":
-        assert "create secret tls gloaming-tls " in guide
+        for made in ("generic redis ", "tls gloaming-tls ", "tls grpc-tls ", "generic mtls.$name "):
+            assert f"create secret {made}" in guide
         for name, pod in pods(manifests).items():
-            (url,) = [each for each in container(pod)["env"] if each["name"] == "REDIS_URL"]
-            # A user each.
-            assert url == {"name": "REDIS_URL", "valueFrom": {"secretKeyRef": {"name": "redis", "key": name}}}
+            secrets = {each["name"]: each["secret"] for each in pod["spec"]["volumes"] if "secret" in each}
+            # A user each, and a certificate each.
+            assert secrets["redis"]["items"] == [{"key": name, "path": "url"}]
+            assert secrets["mtls"]["secretName"] == f"mtls.{name}"
+            assert all(secret["defaultMode"] == 0o440 for secret in secrets.values())
+            assert "env" not in container(pod), "what is secret is in files"
 
 
 @each_overlay
@@ -378,7 +400,7 @@ def test_what_people_use_is_routed_and_what_operators_use_is_not(jwks: Path) -> 
 
     paths = {getattr(route, "path", "") for route in routes(jwks)}
     assert "/v1/live" in paths
-    assert {path for path in paths if not routed(path)} == {"/healthz", "/readyz", "/metrics"}
+    assert {path for path in paths if not routed(path)} == {"/healthz", "/readyz", "/drainz", "/metrics"}
 
 
 def test_limits_by_address_are_by_that_of_the_client_behind_the_proxies() -> None:
@@ -395,13 +417,32 @@ def test_sockets_and_streams_have_no_time_limit_and_come_by_https() -> None:
     assert live["timeouts"] == {"request": "0s", "backendRequest": "0s"}
     (gateway,) = of_kind(manifests, "Gateway").values()
     listeners = {each["name"]: each["protocol"] for each in gateway["spec"]["listeners"]}
-    assert listeners == {"http": "HTTP", "https": "HTTPS"}
+    assert listeners == {"http": "HTTP", "https": "HTTPS", "grpc": "HTTPS"}
     assert [each["sectionName"] for each in routes["gloaming"]["spec"]["parentRefs"]] == ["https"]
     assert [rule["filters"][0]["requestRedirect"]["scheme"] for rule in routes["redirect"]["spec"]["rules"]] == ["https"]
     assert [each["sectionName"] for each in routes["redirect"]["spec"]["parentRefs"]] == ["http"]
     backends = {backend["name"]: backend["port"] for rule in routes["gloaming"]["spec"]["rules"] for backend in rule["backendRefs"]}
     service = of_kind(manifests, "Service")["gateway"]
     assert backends == {"gateway": service["spec"]["ports"][0]["port"]}
+
+
+def test_players_from_outside_reach_every_game_by_grpc_through_the_proxies_and_no_other_way() -> None:
+    manifests = rendered("prod")
+    (route,) = of_kind(manifests, "GRPCRoute").values()
+    led = {match["method"]["service"]: rule["backendRefs"] for rule in route["spec"]["rules"] for match in rule["matches"]}
+    assert led == {GAMES[game].service: [{"name": name, "port": 50053}] for game, name in NAMES.items()}
+    (policy,) = of_kind(manifests, "BackendTLSPolicy").values()
+    assert {(each["name"], each["sectionName"]) for each in policy["spec"]["targetRefs"]} == {(name, "public") for name in NAMES.values()}
+    (gateway,) = of_kind(manifests, "Gateway").values()
+    (listener,) = [each for each in gateway["spec"]["listeners"] if each["name"] == "grpc"]
+    assert route["spec"]["parentRefs"] == [{"name": gateway["metadata"]["name"], "sectionName": "grpc"}]
+    # One host, another than that of REST: routes of both kinds may not share one.
+    assert route["spec"]["hostnames"] == [listener["hostname"]] == [policy["spec"]["validation"]["hostname"]]
+    assert listener["hostname"] not in of_kind(manifests, "HTTPRoute")["gloaming"]["spec"]["hostnames"]
+    for name in NAMES.values():
+        assert reaches(manifests, INGRESS, name, "public")
+        assert not any(reaches(manifests, other, name, "public") for other in ("gateway", *NAMES.values()))
+        assert not any(reaches(manifests, labels, name, "public") for labels in ({}, MONITORING))
 
 
 def test_games_of_real_time_are_scaled_by_their_latency_too_where_that_is_chosen(tmp_path: Path) -> None:
@@ -433,9 +474,11 @@ def test_games_of_real_time_are_scaled_by_their_latency_too_where_that_is_chosen
 
 @pytest.fixture(scope="module")
 def jwks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Public keys; the private one is beside them."""
+    """Public keys; beside them the private one, and whatever else processes read from files."""
     directory = tmp_path_factory.mktemp("keys")
     write_keys(directory)
+    Authority(directory).issue("own")
+    (directory / "url").write_text("rediss://user:word@redis.example/0\n")
     return directory / "jwks.json"
 
 
