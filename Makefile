@@ -3,6 +3,8 @@
 PORT ?= 8080
 HOST ?= 127.0.0.1
 ARGS ?=
+GAME ?= night_clan
+URL ?= http://127.0.0.1:$(PORT)
 PLIES ?= 1000000
 
 # The first that can run a private redis-server from its wheel (Python 3.11 to 3.13), else any that is new enough, else python3, to say so.
@@ -20,13 +22,19 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 
 COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) --project-name gloaming --file deploy/compose.yaml
 
-.PHONY: help run up down test check bench bench-peers soak proto baseline lock format clean
+.PHONY: help run play demo dist up down test check bench bench-peers soak chaos proto baseline lock format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s%s\n", $$1, $$2}' Makefile
 
-run: $(RUN) ## serve everything on this machine: PORT=8080 HOST=127.0.0.1 ARGS="--replicas 2 --verbose"
-	@exec $(BIN)/python -m deploy.local --port $(PORT) --host $(HOST) --data .gloaming/$(PORT) $(ARGS)
+run: $(RUN) ## serve everything on this machine: PORT=8080 HOST=127.0.0.1 MONITORING=1 ARGS="--replicas 2 --verbose"
+	@exec $(BIN)/python -m deploy.local --port $(PORT) --host $(HOST) --data .gloaming/$(PORT) $(if $(MONITORING),--monitoring) $(ARGS)
+
+play: $(RUN) ## play in this terminal, on URL or a server of its own: GAME=night_clan URL=http://127.0.0.1:8080 ARGS="--seats 3"
+	@exec $(BIN)/python -m deploy.play $(GAME) --url $(URL) $(ARGS)
+
+demo: $(RUN) ## let bots play a match of each game in this terminal, told in words and verified, in under a minute
+	@exec $(BIN)/python -m deploy.demo
 
 up: ## build the image and serve everything in containers: GLOAMING_PORT=8080; needs Docker with compose
 	$(COMPOSE) up --build --detach
@@ -58,6 +66,9 @@ bench-peers: $(DEV) ## measure our pillow path and other game servers in turn, a
 soak: $(DEV) ## play all games at random, PLIES=1000000 by their rules alone, and count what breaks, as JSON
 	$(BIN)/python -m tests.soak $(PLIES) $(ARGS)
 
+chaos: $(DEV) ## break one thing after the other under 200 live matches, and check every move: ARGS="--redis cluster", ARGS="--churn 100000"
+	$(BIN)/python -m tests.chaos $(ARGS)
+
 proto: $(DEV) ## generate proto/gen from the protos
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	rm -rf proto/gen/gloaming
@@ -68,9 +79,12 @@ proto: $(DEV) ## generate proto/gen from the protos
 baseline: $(DEV) ## take today's protos as what `make check` compares later ones with
 	$(BIN)/buf build proto -o proto/baseline.binpb
 
+dist: $(DEV) ## build what others install into dist: the client's wheel, the protos, and with Docker the image: ARGS=--no-image
+	$(BIN)/python -m deploy.dist $(ARGS)
+
 lock: $(DEV) ## lock dependencies again: ARGS=--upgrade for newer ones
-	$(LOCK) $(ARGS) --extra local -o requirements.lock
-	$(LOCK) $(ARGS) --extra local --extra dev -c requirements.lock -o requirements-dev.lock
+	$(LOCK) $(ARGS) --extra local --extra tracing -o requirements.lock
+	$(LOCK) $(ARGS) --extra local --extra tracing --extra dev -c requirements.lock -o requirements-dev.lock
 
 format: $(DEV) ## put the code into its form
 	$(BIN)/ruff check --fix

@@ -14,17 +14,20 @@ import collections
 import contextlib
 import fcntl
 import http.client
+import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO
 
+from deploy import prometheus
 from deploy.processes import LOCALHOST, Child, free_port, is_free, tail
+from deploy.prometheus import Prometheus, Target
 from deploy.redis_server import RedisServer, RedisServerError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +36,7 @@ READY_SECONDS = 60.0
 DRAIN_SECONDS = 2.0
 # A replica that ends by itself is started again, so often a minute at most.
 RESTARTS_A_MINUTE = 5
+SCRAPE_SECONDS = 5.0
 
 
 class LocalError(RuntimeError):
@@ -51,6 +55,7 @@ class Local:
         replicas: processes of each game.
         gateways: processes of the gateway; all but the first on ports chosen free.
         env: variables for every process, over those of this one.
+        monitoring: scrapes and evaluates rules every so many seconds, with a Prometheus beside the rest; None: there is none.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Local:
         replicas: int = 1,
         gateways: int = 1,
         env: Mapping[str, str] | None = None,
+        monitoring: float | None = None,
     ) -> None:
         from gateway.registry import GAMES
 
@@ -74,6 +80,7 @@ class Local:
         self.services: dict[str, list[str]] = {game: [f"{LOCALHOST}:{free_port()}" for _ in range(replicas)] for game in GAMES}
         self.metrics: dict[str, list[str]] = {game: [f"{LOCALHOST}:{free_port()}" for _ in range(replicas)] for game in GAMES}
         self.children: dict[str, Child] = {}
+        self.prometheus = Prometheus(self.data / "prometheus", monitoring) if monitoring else None
         self._env = {**os.environ, **(env or {})}
         self._env.setdefault("GLOAMING_DRAIN_SECONDS", str(DRAIN_SECONDS))
         self._grace = float(self._env["GLOAMING_DRAIN_SECONDS"]) + 3
@@ -111,6 +118,7 @@ class Local:
         try:
             self._start_redis()
             self._start_children(self._make_keys())
+            self._start_prometheus()
             self._await_ready()
         except (OSError, RedisServerError) as error:
             self.stop()
@@ -172,6 +180,11 @@ class Local:
         self.stop()
 
     def _claim(self) -> None:
+        if self.prometheus and not prometheus.binary():
+            raise LocalError(
+                "MONITORING needs Prometheus, which is not installed: apt-get install prometheus, or brew install prometheus; "
+                "or run without MONITORING."
+            )
         # Both before anything is started: the port that people will open, and the data, which two copies would spoil.
         try:
             free = is_free(self.port, self.host)
@@ -213,7 +226,7 @@ class Local:
             for number, (address, metrics) in enumerate(zip(addresses, self.metrics[game], strict=True), 1):
                 name = _numbered(game, number, addresses)
                 listen = {"GLOAMING_LISTEN": address, "GLOAMING_METRICS_LISTEN": metrics}
-                self._start_child(name, f"services.{game}", common | listen)
+                self._start_child(name, f"services.{game}", common | listen, without=_of_gateways())
         # One address as it is; several as gRPC's target for a fixed list, among which a client takes turns.
         targets = {game: f"{'ipv4:' if len(addresses) > 1 else ''}{','.join(addresses)}" for game, addresses in self.services.items()}
         gateway = {
@@ -224,31 +237,58 @@ class Local:
             listen = {"GLOAMING_LISTEN": f"{_in_url(self.host)}:{port}"}
             self._start_child(_numbered("gateway", number, self.ports), "gateway", common | gateway | listen)
 
-    def _start_child(self, name: str, module: str, env: Mapping[str, str]) -> None:
-        log = self.logs / f"{name}.log"
-        if log.exists():
-            log.replace(log.with_suffix(".log.1"))
-        child = Child(name, [sys.executable, "-m", module], log, {**self._env, **env}, ROOT)
+    def _start_prometheus(self) -> None:
+        if self.prometheus is None:
+            return
+        pages = {"gateway": [url.removeprefix("http://") for url in self.urls], **self.metrics}
+        targets = [
+            Target(name.replace("_", "-"), _numbered(name, number, addresses), address)
+            for name, addresses in pages.items()
+            for number, address in enumerate(addresses, 1)
+        ]
+        child = self.children["prometheus"] = self.prometheus.child(targets, self._fresh_log("prometheus"), self._env)
+        child.start()
+
+    def _start_child(self, name: str, module: str, env: Mapping[str, str], without: Collection[str] = ()) -> None:
+        given = {variable: value for variable, value in self._env.items() if variable not in without}
+        child = Child(name, [sys.executable, "-m", module], self._fresh_log(name), {**given, **env}, ROOT)
         self.children[name] = child
         child.start()
 
+    def _fresh_log(self, name: str) -> Path:
+        log = self.logs / f"{name}.log"
+        if log.exists():
+            log.replace(log.with_suffix(".log.1"))
+        return log
+
     def _await_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        status, answer = 0, "nothing"
-        while status != 200:
+        unready = "nothing answers yet"
+        while unready:
             if self._stopping.wait(0.05):
                 raise LocalError("Stopped before it was ready.")
             if child := self.fallen():
                 raise LocalError(epitaph(child))
             if time.monotonic() > deadline:
                 log = tail(self.children[_numbered("gateway", 1, self.ports)].log)
-                raise LocalError(f"Not ready within {READY_SECONDS:.0f} s, /readyz answers {status} {answer}. The gateway's log:\n{log}")
+                raise LocalError(f"Not ready within {READY_SECONDS:.0f} s: {unready}. The gateway's log:\n{log}")
             with contextlib.suppress(OSError, http.client.HTTPException):  # one of them is not listening yet
-                answers = [self._get(port, "/readyz") for port in self.ports]
-                status, answer = next((each for each in answers if each[0] != 200), answers[0])
+                unready = self._unready()
 
-    def _get(self, port: int, path: str) -> tuple[int, str]:
-        with contextlib.closing(http.client.HTTPConnection(self._own_host, port, timeout=5)) as connection:
+    def _unready(self) -> str:
+        """What is not ready, and why; empty when everything is. A gateway is ready without its games, but nobody starts it for that."""
+        for port in self.ports:
+            status, answer = self._get(port, "/readyz")
+            if status != 200 or not json.loads(answer)["allServing"]:
+                return f"/readyz answers {status} {answer}"
+        if self.prometheus:
+            status, answer = self._get(self.prometheus.port, "/-/ready", LOCALHOST)
+            if status != 200:
+                return f"Prometheus answers {status} {answer}"
+        return ""
+
+    def _get(self, port: int, path: str, host: str = "") -> tuple[int, str]:
+        with contextlib.closing(http.client.HTTPConnection(host or self._own_host, port, timeout=5)) as connection:
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read(2000).decode(errors="replace")
@@ -279,6 +319,14 @@ def _ping(url: str) -> None:
         raise LocalError(f"The Redis that REDIS_URL names does not answer: {str(error).rstrip('.') or 'no answer in time'}.") from None
 
 
+def _of_gateways() -> set[str]:
+    """The variables that are gateways' alone: a service would take them for misspelled."""
+    from gateway.settings import GatewaySettings
+    from services.kit.settings import PREFIX, ServiceSettings
+
+    return {f"{PREFIX}{name.upper()}" for name in GatewaySettings.model_fields.keys() - ServiceSettings.model_fields.keys()}
+
+
 def _numbered(name: str, number: int, among: Sequence[object]) -> str:
     return name if len(among) == 1 else f"{name}-{number}"
 
@@ -302,6 +350,7 @@ def summary(local: Local, seconds: float) -> str:
         *(f"  service   {game} at {', '.join(addresses)} (gRPC)" for game, addresses in local.services.items()),
         *(f"  metrics   {url}/metrics" for url in local.urls),
         *(f"  metrics   {game} at {', '.join(f'http://{address}/metrics' for address in all_)}" for game, all_ in local.metrics.items()),
+        *([f"  monitor   http://{local.prometheus.address} (Prometheus)"] if local.prometheus else []),
         f"  key       {local.signing_key} (for operators' tokens)",
         f"  logs      {local.logs}",
         "Ctrl-C stops it; its matches are kept for the next start.",
@@ -380,6 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", default=LOCALHOST, help="the address it listens on (default 127.0.0.1; 0.0.0.0 for all)")
     parser.add_argument("--data", type=Path, help="where matches, keys and logs are kept (default .gloaming/<port>)")
     parser.add_argument("--replicas", type=int, default=1, help="processes of each game (default 1)")
+    parser.add_argument("--monitoring", action="store_true", help="run a Prometheus beside it, with the rules of deploy/monitoring")
     parser.add_argument("--verbose", action="store_true", help="print the logs as well")
     given = parser.parse_args(arguments)
     if not 0 < given.port < 65536:
@@ -387,7 +437,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.replicas < 1:
         parser.error("--replicas takes a number from 1")
     data = given.data or Path(".gloaming") / str(given.port)
-    return run(Local(data, port=given.port, host=given.host, replicas=given.replicas), verbose=given.verbose)
+    monitoring = SCRAPE_SECONDS if given.monitoring else None
+    return run(Local(data, port=given.port, host=given.host, replicas=given.replicas, monitoring=monitoring), verbose=given.verbose)
 
 
 if __name__ == "__main__":

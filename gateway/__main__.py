@@ -2,14 +2,13 @@
 
 python -m gateway                                            serves
 python -m gateway keys DIRECTORY                             makes the keys that access tokens are signed and checked with
-python -m gateway token --subject ops --scope host           prints an operator's access token
+python -m gateway token --subject ops --scope host           prints an access token, as `python -m gateway.admin token` does
 python -m gateway settings                                   prints what the environment may set, as a table in Markdown
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import socket
 import sys
 from collections.abc import Sequence
@@ -19,15 +18,15 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from gateway import admin
 from gateway.app import create_app
 from gateway.protocol import HEAD_BYTES, MESSAGE_BYTES, Protocol, WebSocket
 from gateway.settings import GatewaySettings, table
-from gateway.tokens import SCOPES, Signer, write_keys
-from services.kit import logs
+from gateway.tokens import write_keys
+from services.kit import logs, tracing
 from services.kit.garbage import collect_seldom
-from services.kit.settings import read
-
-_YEAR = 31_536_000
+from services.kit.settings import ServiceSettings, Unstartable, read, unknown
+from services.kit.version import VERSION
 
 _log = structlog.get_logger(__name__)
 
@@ -38,6 +37,19 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._app = app
+        app.state.stop = self.stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:
+            listen = self._app.state.settings.listen
+            raise SystemExit(f"GLOAMING_LISTEN: cannot listen on {listen}; is it taken?") from None
+
+    def stop(self) -> None:
+        """Has it stop as SIGTERM does."""
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends streams, lets other requests finish, and stops."""
@@ -46,7 +58,7 @@ class Server(uvicorn.Server):
 
     def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
         """Says where it listens; what uvicorn says is for a server in a terminal."""
-        _log.info("serving", addresses=[f"{host}:{port}" for host, port, *_ in (each.getsockname() for each in listeners)])
+        _log.info("serving", version=VERSION, addresses=[f"{host}:{port}" for host, port, *_ in (each.getsockname() for each in listeners)])
 
 
 def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
@@ -79,16 +91,12 @@ def configure(app: FastAPI, settings: GatewaySettings) -> uvicorn.Config:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m gateway", description="Gloaming's gateway: REST, event streams, live sockets.")
+    parser.add_argument("--version", action="version", version=f"gloaming {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("serve", help="serve (the default); settings come from the environment")
     keys = commands.add_parser("keys", help="make the keys that access tokens are signed and checked with")
     keys.add_argument("directory", type=Path, help="where signing-key.pem (for the gateway alone) and jwks.json (for every service) go")
-    token = commands.add_parser("token", help="print an access token, for operators")
-    token.add_argument("--key", type=Path, help="the private key (default: what GLOAMING_SIGNING_KEY_FILE names)")
-    token.add_argument("--subject", default="ops", help="whom it speaks for (default ops)")
-    token.add_argument("--name", default="", help="the name that others see")
-    token.add_argument("--scope", type=_scope, default="host", help=f"what it is good for: {' or '.join(SCOPES)}, or both (default host)")
-    token.add_argument("--seconds", type=_seconds, default=3600, help=f"how long it is good, 1 to {_YEAR} (default 3600)")
+    admin.token_arguments(commands.add_parser("token", help="print an access token, for operators"))
     commands.add_parser("settings", help="print what the environment may set, as a table in Markdown")
     asked = parser.parse_args(arguments)
     match asked.command:
@@ -98,43 +106,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
             except FileExistsError as fault:
                 sys.exit(str(fault))
         case "token":
-            print(_signer(asked.key).access(asked.subject, asked.name, 0, asked.scope, asked.seconds)[0])
+            admin.token(asked)
         case "settings":
             print(table())
         case _:
             serve(read(GatewaySettings))
 
 
-def _scope(text: str) -> str:
-    words = text.split()
-    if not words or not set(words) <= set(SCOPES):
-        raise argparse.ArgumentTypeError(f"must be {' or '.join(SCOPES)}, or both")
-    return " ".join(words)
-
-
-def _seconds(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= _YEAR):
-        raise argparse.ArgumentTypeError(f"must be 1 to {_YEAR}")
-    return int(text)
-
-
-def _signer(key: Path | None) -> Signer:
-    """The signer with a key, or with the one that the environment names; without a good one the process ends with a sentence."""
-    named = str(key or os.environ.get("GLOAMING_SIGNING_KEY_FILE", ""))
-    if not named:
-        sys.exit("Name the private key: with --key, or with GLOAMING_SIGNING_KEY_FILE.")
-    try:
-        return Signer(Path(named))
-    except OSError as fault:
-        sys.exit(f"{named} cannot be read: {fault.strerror}.")
-    except ValueError as fault:
-        sys.exit(f"{fault}.")
-
-
 def serve(settings: GatewaySettings) -> None:
     """Serves until SIGTERM or SIGINT; then ends streams, lets requests finish, and stops."""
     logs.configure(settings.log_level, "gateway")
-    app = create_app(settings)
+    for name in unknown(GatewaySettings, ServiceSettings):
+        _log.warning("unknown_setting", variable=name)
+    tracing.configure("gateway")
+    try:
+        app = create_app(settings)
+    except Unstartable as fault:
+        sys.exit(str(fault))
     collect_seldom()
     Server(app, configure(app, settings)).run()
 

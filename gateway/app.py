@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator
 
 import grpc
+import jwt
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -19,7 +20,10 @@ from starlette.routing import Match
 from gateway import openapi, problems
 from gateway.answers import Answers
 from gateway.catalogue import Catalogue
+from gateway.drain import PATH as DRAIN_PATH
+from gateway.drain import Drain
 from gateway.edge import Edge
+from gateway.guests import Guests
 from gateway.health import Health
 from gateway.host import Host
 from gateway.leaderboards import Leaderboards
@@ -36,11 +40,14 @@ from gateway.relay import Patience, Relay
 from gateway.results import Results
 from gateway.rooms import Rooms
 from gateway.settings import GatewaySettings, bands
+from gateway.site import Site
 from gateway.tickets import Tickets
 from gateway.tokens import HostToken, Signer
 from gateway.upstream import Services
+from services.kit import tracing
 from services.kit.errors import Error
 from services.kit.identity import Identity
+from services.kit.settings import Unstartable
 from services.kit.storage import Storage
 
 _READ_BY_PAGES = ["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID"]
@@ -50,22 +57,23 @@ _LIMITS, _PATIENCE = Limits(), Patience()
 
 
 def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Patience = _PATIENCE) -> FastAPI:
-    """Returns the gateway. `app.state.draining` is set by whoever is about to stop it.
+    """Returns the gateway. `app.state.draining` is set by whoever is about to stop it, `app.state.stop` by whoever can.
 
     Args:
         limits: of live sockets; how much may wait for one is a setting.
         patience: of their relay.
+
+    Raises:
+        Unstartable: the settings do not let it.
     """
-    signer = Signer(settings.signing_key_file)
-    if signer.key_id not in {key.get("kid") for key in json.loads(settings.jwks_file.read_text())["keys"]}:
-        raise ValueError(f"{settings.jwks_file} does not hold the public key of {settings.signing_key_file}")
     storage = Storage(settings.redis_url, wait_replicas=settings.wait_replicas, wait_ms=settings.wait_ms)
-    services = Services(settings.services, settings.rpc_seconds)
+    signer, identity = _keys(settings, storage)
+    certificate = settings.certificate()
+    services = Services(settings.services, settings.rpc_seconds, lambda: token.authorization, certificate, patience.resolve)
     draining = asyncio.Event()
     kept = settings.refresh_days * _DAY_SECONDS
 
     answers = Answers(storage)
-    identity = Identity.from_file(settings.jwks_file, storage)
     token = HostToken(signer)
     throttle = Throttle(storage, identity, settings)
     host = Host(storage, services, token, index_seconds=kept, most_live=settings.most_live_matches)
@@ -86,7 +94,10 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     players.forgetting = (tickets.forget, rooms.forget)
     told: dict[Kind, Told] = {"room": Told(rooms.read, rooms.of), "ticket": Told(tickets.read, tickets.live)}
     results = Results(services, token, players, ratings)
-    relay = Relay(settings.services, lambda: token.authorization, patience)
+    # An access token may be in use without a refresh.
+    unseen = max(settings.guest_days * _DAY_SECONDS, settings.access_token_seconds)
+    guests = Guests(storage, services, players, seconds=unseen)
+    relay = Relay(settings.services, lambda: token.authorization, patience, certificate)
     look = min(limits.look_seconds, settings.ticket_unseen_seconds / 3)
     limits = dataclasses.replace(limits, waiting_bytes=settings.socket_buffer, look_seconds=look)
     live = Live(relay, identity, draining, limits, news, told, throttle)
@@ -95,20 +106,34 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
-            async with services, results, relay, news, live, rooms, matching:
+            async with services, results, guests, relay, news, live, rooms, matching:
                 yield
         finally:
             await storage.close()
+            tracing.stop()
 
-    app = FastAPI(title="Gloaming", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
+    app = FastAPI(
+        title="Gloaming",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        # FastAPI's own tracing would take up any client's trace context, and tell paths and queries: `services.kit.tracing` is ours.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+    )
     app.state.settings = settings
     app.state.draining = draining
+    app.state.leaving = asyncio.Event()
+    app.state.stop = draining.set
     described = [each for resource in resources for each in operations_of(resource)]
     for operation, handler in described:
         app.add_api_route(operation.path, throttle.guarded(operation, handler), methods=[operation.method], include_in_schema=False)
     pages = Pages(lambda: openapi.document(operation for operation, _ in described), settings.jwks_file)
+    site = Site()
     for path, page in {
-        "/": pages.root,
+        "/": site.index,
+        "/web/{path:path}": site.file,
         "/openapi.json": pages.openapi,
         "/docs": pages.docs,
         "/docs/start.js": pages.start,
@@ -117,6 +142,7 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
         "/.well-known/jwks.json": pages.jwks,
     }.items():
         app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
+    app.add_api_route(DRAIN_PATH, Drain(identity).drain, methods=["POST"], include_in_schema=False)
     app.add_api_route(PATH, live.no_socket, methods=["GET"], include_in_schema=False)
     app.add_api_websocket_route(PATH, live.serve)
     for kind in (Error, grpc.aio.AioRpcError, problems.Unacceptable, HTTPException, ClientDisconnect):
@@ -132,6 +158,28 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
         )
     app.add_middleware(Edge)
     return app
+
+
+def _keys(settings: GatewaySettings, storage: Storage) -> tuple[Signer, Identity]:
+    """What signs access tokens, and what checks them.
+
+    Raises:
+        Unstartable: they are not good, or not of one pair.
+    """
+    try:
+        signer = Signer(settings.signing_key_file)
+    except OSError as fault:
+        raise Unstartable(f"GLOAMING_SIGNING_KEY_FILE: {settings.signing_key_file} cannot be read: {fault.strerror}") from fault
+    except ValueError as fault:
+        raise Unstartable(f"GLOAMING_SIGNING_KEY_FILE: {fault}") from fault
+    try:
+        identity = Identity.from_file(settings.jwks_file, storage)
+        known = {key.get("kid") for key in json.loads(settings.jwks_file.read_text())["keys"]}
+    except (OSError, ValueError, KeyError, AttributeError, jwt.PyJWTError) as fault:
+        raise Unstartable(f"GLOAMING_JWKS_FILE: {settings.jwks_file} is not a set of public keys (JWKS): {fault}") from fault
+    if signer.key_id not in known:
+        raise Unstartable(f"GLOAMING_JWKS_FILE: {settings.jwks_file} does not hold the public key of {settings.signing_key_file}")
+    return signer, identity
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 import time
 
 import structlog
@@ -11,8 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import metrics, problems
 from gateway.protocol import link_of
+from services.kit import logs, tracing
 
-_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
@@ -38,12 +36,16 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
         if scope["method"] == "HEAD":
             scope = _as_get(scope)
-        request_id = _request_id(scope)
-        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        request_id = logs.begin(_request_id(scope)).encode()
         method = scope["method"] if scope["method"] in _METHODS else "other"
+        with tracing.NOTHING if tracing.tracer is None or scope["path"] in _QUIET else tracing.request(method):
+            await self._request(method, request_id, scope, receive, send)
+
+    async def _request(self, method: str, request_id: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one HTTP request."""
+        began = time.perf_counter()
         status = 0
 
         async def observed(message: Message) -> None:
@@ -51,7 +53,11 @@ class Edge:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
+                if scope["app"].state.leaving.is_set():
+                    message["headers"].append((b"connection", b"close"))
                 metrics.SECONDS.labels(method, _route(scope)).observe(time.perf_counter() - began)
+                if tracing.tracer is not None:
+                    tracing.answered(method, _route(scope), status)
             await send(message)
 
         with metrics.IN_FLIGHT.track_inprogress():
@@ -72,8 +78,7 @@ class Edge:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one live socket; it is logged when it has ended."""
         began = time.perf_counter()
-        request_id = _request_id(scope)
-        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        request_id = logs.begin(_request_id(scope)).encode()
         status = 0
 
         async def observed(message: Message) -> None:
@@ -108,11 +113,9 @@ def _framed_twice(scope: Scope) -> bool:
     return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
-def _request_id(scope: Scope) -> bytes:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
-            return bytes(value)
-    return secrets.token_hex(8).encode()
+def _request_id(scope: Scope) -> str:
+    """What the client calls the request."""
+    return next((str(value, "latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
 
 
 def _route(scope: Scope) -> str:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.exchange import JSON
+from gateway.metrics import SERVING
 from gateway.operations import Says, operation
 from gateway.schemas import Schema, Schemas
 from gateway.upstream import Services
@@ -19,12 +20,13 @@ from services.kit.storage import Storage
 def _readiness(_: Schemas) -> Schema:
     return {
         "type": "object",
-        "required": ["ready", "draining", "storage", "services"],
+        "required": ["ready", "draining", "storage", "services", "allServing"],
         "properties": {
             "ready": {"type": "boolean"},
             "draining": {"type": "boolean"},
             "storage": {"type": "boolean"},
             "services": {"type": "object", "additionalProperties": {"type": "string"}},
+            "allServing": {"type": "boolean"},
         },
     }
 
@@ -56,15 +58,25 @@ class Health:
     async def get_readiness(self, request: Request) -> Response:
         """Whether requests can be served now.
 
-        They can when Redis answers, every game's service says SERVING (gRPC health v1), and the process is not about to stop.
+        They can when Redis answers and the process is not about to stop. A game that is away takes no other with it: what each game's
+        service says of itself (gRPC health v1: SERVING, …; or UNREACHABLE) is in the body, and `allServing` whether all of them serve.
         """
-        storage, services = await asyncio.gather(self._storage.alive(), self._services.health())
-        draining = self._draining.is_set()
-        ready = storage and not draining and all(status == "SERVING" for status in services.values())
-        body = msgspec.json.encode({"ready": ready, "draining": draining, "storage": storage, "services": services})
-        return Response(body, 200 if ready else 503, {"Cache-Control": "no-store"}, JSON)
+        storage, services = await asyncio.gather(self._storage.alive(), self._look())
+        draining = self._draining.is_set() or request.app.state.leaving.is_set()
+        ready = storage and not draining
+        all_serve = all(status == "SERVING" for status in services.values())
+        body = {"ready": ready, "draining": draining, "storage": storage, "services": services, "allServing": all_serve}
+        return Response(msgspec.json.encode(body), 200 if ready else 503, {"Cache-Control": "no-store"}, JSON)
 
     @operation("GET", "/metrics", tag="operators", answers={200: Says({"text/plain": lambda _: {"type": "string"}})}, authorized=False)
     async def get_metrics(self, request: Request) -> Response:
         """Metrics, for Prometheus."""
+        await self._look()
         return Response(generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _look(self) -> dict[str, str]:
+        """Asks each game's service how it is; the metric says it too."""
+        services = await self._services.health()
+        for game, status in services.items():
+            SERVING.labels(game).set(status == "SERVING")
+        return services

@@ -7,6 +7,7 @@ whoever cannot be sure to have heard everything is told to read what is stored.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -105,7 +106,8 @@ class Bells:
         if line is None:
             line = self._lines[home] = _Line(self, home)
             if self._tasks is not None:
-                line.task = self._tasks.create_task(line.run())
+                # It is nobody's request, though one was the first to need it.
+                line.task = self._tasks.create_task(line.run(), context=contextvars.Context())
         self._homes[channel] = line
         line.channels.add(channel)
         line.wanted.set()

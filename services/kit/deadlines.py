@@ -165,9 +165,9 @@ class Deadlines:
             if due is not None:
                 self._sweep_in(shard, due - moment.now)
         except Error as fault:
-            log.warning("deadline_failed", match_id=match_id, reason=fault.reason)  # The same.
+            log.warning("deadline_failed", match=match_id, reason=fault.reason)  # The same.
         except Exception:
-            log.exception("deadline_failed", match_id=match_id)
+            log.exception("deadline_failed", match=match_id)
         finally:
             self._waking[shard] -= 1
             if self._waking[shard] == _AT_ONCE // 2:

@@ -1,9 +1,9 @@
 """Who is calling: access tokens, and the revocations that outrun them.
 
 A token is a JWT (RFC 7519) signed with EdDSA by the gateway or by an operator's command. Services hold public keys alone, so that none of
-them can mint one. Claims: `iss` and `aud` "gloaming", `sub` the player's id, `name`, `scope` (words: `play`, `host`), `gen` the player's
-sign-in generation, `iat`, `exp`. Signing out raises the generation; `gateway:revoked:<player>` holds the lowest one that still counts,
-for as long as an older token could live.
+them can mint one. Claims: `iss` and `aud` "gloaming", `sub` the player's id, `name`, `scope` (words: `play`, `host`, …), `gen` the
+player's sign-in generation, `iat`, `exp`. Signing out raises the generation; `gateway:revoked:<player>` holds the lowest one that still
+counts, for as long as an older token could live.
 """
 
 from __future__ import annotations

@@ -78,6 +78,7 @@ class Outbox:
         self.since = self._first = 0.0
         self._news = asyncio.Event()
         self._taken = asyncio.Event()
+        self._ended = False
         self._fault: Error | None = None
 
     def put(self, what: Any, size: int) -> None:
@@ -91,22 +92,25 @@ class Outbox:
             self.end(Throttled("SLOW_READER", "this reads slower than things happen; go on from the last cursor"))
         self._news.set()
 
-    def end(self, fault: Error) -> None:
-        """Ends the stream, what waits being written first unless the reader is too slow for it."""
+    def end(self, fault: Error | None = None) -> None:
+        """Ends the stream, in order where there is no fault, what waits being written first unless the reader is too slow for it."""
+        self._ended = True
         self._fault = self._fault or fault
         if isinstance(fault, Throttled):
             self._waiting.clear()
         self._news.set()
 
     async def take(self) -> list[Any]:
-        """Returns all that waits, as soon as something does.
+        """Returns all that waits, as soon as something does; nothing once the stream was ended in order, and nothing waits any more.
 
         Raises:
-            Error: the stream was ended, and nothing waits any more.
+            Error: the stream was ended by a fault, and nothing waits any more.
         """
         while not self._waiting:
             if self._fault:
                 raise self._fault
+            if self._ended:
+                return []
             self._news.clear()
             await self._news.wait()
         waiting, self._waiting = self._waiting, []
@@ -116,7 +120,7 @@ class Outbox:
 
     async def room(self) -> None:
         """Returns when less than half of what may wait does."""
-        while self._bytes > self._most // 2 and not self._fault:
+        while self._bytes > self._most // 2 and not self._ended:
             self._taken.clear()
             await self._taken.wait()
 
@@ -196,7 +200,7 @@ class Live:
                 connection.close()
 
     async def play(self, caller: Caller, received: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Serves a stream of `Play`: ClientFrames come, ServerFrames go, as bytes.
+        """Serves a stream of `Play`: ClientFrames come, ServerFrames go, as bytes. A client that ends its side is answered what it asked.
 
         Raises:
             Error: Unauthenticated when the token runs out; Throttled SLOW_READER; Unavailable DRAINING.
@@ -221,9 +225,14 @@ class Live:
             if frame is not None and frame.WhichOneof("kind") == "pong" and line.answered(frame.pong.nonce, time.monotonic()):
                 connection.round_trip_ms = round(line.milliseconds or 0)
 
+        async def until_answered() -> AsyncIterator[bytes]:
+            async for body in received:
+                yield body
+            await connection.finish()
+
         pinging = asyncio.create_task(ping())
         try:
-            async with aclosing(self._stream(outbox, received, receive)) as batches:
+            async with aclosing(self._stream(outbox, until_answered(), receive)) as batches:
                 async for written in batches:
                     yield b"".join(written)
         finally:
@@ -239,7 +248,7 @@ class Live:
             try:
                 async for body in received:
                     receive(body)
-                outbox.end(Unavailable("STREAM_ENDED", "nothing more comes on this stream"))
+                outbox.end()
             except DecodeError:
                 outbox.end(Unreadable("", "not a protobuf message of this kind"))
             except grpc.aio.UsageError:
@@ -253,8 +262,8 @@ class Live:
         self._outboxes.add(outbox)
         reading = asyncio.create_task(read())
         try:
-            while True:
-                yield await outbox.take()
+            while waiting := await outbox.take():
+                yield waiting
                 if self.game.real_time:
                     _FANOUT.observe(time.perf_counter() - outbox.since)
         finally:
@@ -290,6 +299,7 @@ class Connection:
         self._checking: asyncio.Task[None] | None = None
         self._inbox: deque[live_pb2.ClientFrame | str] = deque()
         self._working: asyncio.Task[None] | None = None
+        self._deciding: set[asyncio.Future[int]] = set()
         self._watching: dict[str, _Following] = {}
         self._closed = False
         if caller:
@@ -330,6 +340,13 @@ class Connection:
         match = self._matches.shown(session, viewer).SerializeToString()
         frame = _frame(snapshot=live_pb2.Snapshot(match_id=session.match_id, match=match))
         self._tell(Sent(frame, session.match_id, str(session.cursor)))
+
+    async def finish(self) -> None:
+        """Waits until all that was asked is answered; then nothing more is watched."""
+        while going_on := {*self._deciding, *([self._working] if self._working else [])}:
+            await asyncio.wait(going_on)
+        for match_id in list(self._watching):
+            self._unwatch(match_id)
 
     def close(self) -> None:
         """Ends all that goes on for it."""
@@ -499,10 +516,12 @@ class Connection:
         except Exception as fault:
             self.refuse(frame.request_id, asked.match_id, fault)
             return True
+        self._deciding.add(decided)
         decided.add_done_callback(partial(self._decided, frame.request_id, asked.match_id))
         return True
 
     def _decided(self, request_id: str, match_id: str, decided: asyncio.Future[int]) -> None:
+        self._deciding.discard(decided)
         if decided.cancelled() or self._closed:
             return
         fault = decided.exception()
@@ -519,7 +538,7 @@ class Connection:
     def refuse(self, request_id: str, match_id: str, fault: BaseException) -> None:
         """Tells why a request was not done."""
         if not isinstance(fault, Error):
-            log.error("call_failed", method="live", exc_info=fault)
+            log.error("call_failed", method="live", match=match_id, exc_info=fault)
         self._send(Sent(problem_frame(fault, request_id, match_id), request_id=request_id))
 
     # Watching.

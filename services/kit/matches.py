@@ -275,6 +275,10 @@ class Matches:
         placed = await self._sessions.entries(match_id, cursor.BEGINNING)
         return self._messages.record(session, session.table.outcome, placed)
 
+    async def load(self, match_id: str) -> Session:
+        """Reads a match as it is now. Raises as `Sessions.load`."""
+        return await self._load(match_id)
+
     async def wake(self, match_id: str, moment: Moment) -> int | None:
         """Acts on every deadline of a match that has passed (ALL-02), and returns when the next one is due, ms, or None."""
         while True:
@@ -391,6 +395,25 @@ class Matches:
         state, ranks = self._game.rules.end_early(session.state), NOBODY_WINS * len(session.table.seats)
         # Unless somebody has come meanwhile.
         return await self._commit(session, state, [], ended=(table_pb2.Outcome.ABANDONED, ranks), connected=session.connected)
+
+    async def end(self, match_id: str) -> tuple[Session, bool]:
+        """Gives a match up now, for an operator, unless it has ended; returns it as it is then, and whether this call ended it.
+
+        Raises:
+            NotFound: MATCH_NOT_FOUND.
+            Raced: RACED; others kept moving first.
+        """
+        for _ in range(_JUDGED_AT_MOST):
+            session = await self._load(match_id)
+            if session.table.outcome:
+                return session, False
+            if session.round.due is not None:
+                # While a reaction is pending its round is not closed.
+                await asyncio.sleep(max(0, session.round.due - session.now) / 1000)
+            elif await self._give_up(session):
+                return await self._load(match_id), True
+            metrics.RACES.inc()
+        raise Raced("RACED", "others kept moving first; try again")
 
     def _given_up(self, session: Session, moment: Moment) -> int | None:
         """When a match is given up unless a player does something, ms, credit of the moment included; None if never."""
@@ -569,6 +592,7 @@ class Matches:
         bell = await self._sessions.commit(
             session.match_id,
             judged=session.version,
+            meta=self._sessions.raised(session.meta),
             table=table,
             state=state,
             entries=entries,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, Info
+
+from services.kit.version import VERSION
 
 _FAST = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2.5)
+
+# Of every process: gloaming_build_info{version="…"} is 1.
+Info("gloaming_build", "The release that runs.").info({"version": VERSION})
 
 STORAGE_SECONDS = Histogram("gloaming_storage_seconds", "Time of a storage call, by script.", ["script"], buckets=_FAST)
 RPC_SECONDS = Histogram("gloaming_rpc_seconds", "Time of an RPC, by method.", ["method"], buckets=_FAST)

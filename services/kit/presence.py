@@ -8,6 +8,7 @@ when to look.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import secrets
 from collections.abc import Awaitable, Callable
 
@@ -56,7 +57,7 @@ class Presence:
         if match_id in self._working:
             self._again.add(match_id)
         else:
-            self._working[match_id] = asyncio.create_task(self._work(match_id))
+            self._working[match_id] = asyncio.create_task(self._work(match_id), context=contextvars.Context())
 
     def forget(self, match_id: str) -> None:
         """Looks no more at a match: it has ended."""
@@ -94,10 +95,10 @@ class Presence:
             await self._report(match_id, [(f"{seat} {self._replica}", ms) for seat, ms in leases])
         except Error as fault:
             # It is tried again with the next renewal; there are as many of these as matches when the storage is out of reach.
-            log.debug("presence_failed", match_id=match_id, reason=fault.reason)
+            log.debug("presence_failed", match=match_id, reason=fault.reason)
             return self._lease_ms // _RENEWED if leases else None
         except Exception:
-            log.exception("presence_failed", match_id=match_id)
+            log.exception("presence_failed", match=match_id)
         if seats:
             self._reported[match_id] = seats
         else:

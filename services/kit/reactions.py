@@ -212,7 +212,7 @@ class Reactions:
                     await self._order(match_id, table, batch)
                 except Exception as fault:
                     if not isinstance(fault, Error):
-                        log.exception("reactions_failed", match_id=match_id)
+                        log.exception("reactions_failed", match=match_id)
                     table.session = None
                     for reaction in batch:
                         reaction.fail(fault)
@@ -324,7 +324,7 @@ class Reactions:
         except Error as fault:
             reaction.fail(fault)
         except Exception as fault:
-            log.exception("reactions_failed", match_id=match_id)
+            log.exception("reactions_failed", match=match_id)
             reaction.fail(fault)
 
     def _again(self, match_id: str, reaction: Reaction) -> None:
@@ -377,7 +377,7 @@ class Reactions:
             await self._deadlines.schedule(match_id, delay_ms)
         except Error as fault:
             # The end of the window is scheduled as well.
-            log.warning("schedule_failed", match_id=match_id, reason=fault.reason)
+            log.warning("schedule_failed", match=match_id, reason=fault.reason)
 
     def _tick(self, match_id: str) -> None:
         table = self._table(match_id)

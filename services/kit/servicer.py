@@ -18,13 +18,15 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from gloaming.operator.v1 import operator_pb2
 from gloaming.relay.v1 import relay_pb2
-from services.kit import metrics
+from services.kit import logs, metrics, tracing
 from services.kit.errors import DOMAIN, Error, Raced, Refused, RetryLater, Unreadable
 from services.kit.game import Game
 from services.kit.identity import Caller, Identity
 from services.kit.live import Live
 from services.kit.matches import Matches
+from services.kit.operator import Operator
 
 log = structlog.get_logger(__name__)
 
@@ -34,11 +36,12 @@ Duplex = Callable[[Caller, AsyncIterator[bytes]], AsyncGenerator[bytes, None]]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 _RELAY = f"/{relay_pb2.DESCRIPTOR.services_by_name['RelayService'].full_name}/Relay"
 _RESULTS = relay_pb2.DESCRIPTOR.services_by_name["ResultService"].full_name
+_OPERATOR = operator_pb2.DESCRIPTOR.services_by_name["OperatorService"].full_name
 _INTERNAL = status_pb2.Status(code=code_pb2.INTERNAL, message="this is our fault; it has been logged")
 
 
-def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> grpc.GenericRpcHandler:
-    """The handlers of every verb that the game's service declares, of the relay and of the results."""
+def handlers(game: Game, matches: Matches, live: Live, operator: Operator, identity: Identity) -> grpc.GenericRpcHandler:
+    """The handlers of every verb that the game's service declares, of the relay, of the results and of what operators ask for."""
     unary: dict[str, Unary] = {
         "CreateMatch": matches.create,
         "GetMatch": lambda request, caller: matches.get(request.match_id, caller),
@@ -57,7 +60,7 @@ def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> gr
             return grpc.stream_stream_rpc_method_handler(_duplex(name, duplexes[name], identity))
         if method.server_streaming:
             return grpc.unary_stream_rpc_method_handler(_stream(name, request, streams[name], identity))
-        return grpc.unary_unary_rpc_method_handler(_unary(name, request, unary[name], identity))
+        return grpc.unary_unary_rpc_method_handler(_unary(name, request, unary[name], identity, game.service.full_name))
 
     verbs = {f"/{game.service.full_name}/{method.name}": handler(method) for method in game.service.methods}
     verbs[_RELAY] = grpc.stream_stream_rpc_method_handler(_duplex("Relay", live.relay, identity))
@@ -67,6 +70,15 @@ def handlers(game: Game, matches: Matches, live: Live, identity: Identity) -> gr
     }
     for name, (request, verb) in results.items():
         verbs[f"/{_RESULTS}/{name}"] = grpc.unary_unary_rpc_method_handler(_unary(name, request, verb, identity))
+    operators: dict[str, tuple[Any, Unary]] = {
+        "InspectMatch": (operator_pb2.InspectMatchRequest, operator.inspect),
+        "EndMatch": (operator_pb2.EndMatchRequest, operator.end),
+        "Drain": (operator_pb2.DrainRequest, operator.drain),
+    }
+    for name, (request, verb) in operators.items():
+        verbs[f"/{_OPERATOR}/{name}"] = grpc.unary_unary_rpc_method_handler(_unary(name, request, verb, identity, _OPERATOR))
+    listing = _stream("ListMatches", operator_pb2.ListMatchesRequest, operator.find, identity)
+    verbs[f"/{_OPERATOR}/ListMatches"] = grpc.unary_stream_rpc_method_handler(listing)
     return _Handlers(verbs)
 
 
@@ -80,28 +92,50 @@ class _Handlers(grpc.GenericRpcHandler):
         return self._handlers.get(call.method)
 
 
-def _unary(name: str, request: Any, verb: Unary, identity: Identity) -> Callable[[bytes, Context], Awaitable[bytes]]:
-    async def call(body: bytes, context: Context) -> bytes:
+def _unary(name: str, request: Any, verb: Unary, identity: Identity, service: str = "") -> Callable[[bytes, Context], Awaitable[bytes]]:
+    """A verb that answers once.
+
+    Args:
+        service: whose verb it is, for traces and the log; none of a verb that gateways call all the time, whether anything happens or not.
+    """
+
+    async def answer(body: bytes, metadata: Mapping[str, str], context: Context) -> bytes:
         started = time.perf_counter()
+        code = "CANCELLED"
         try:
             # Before the body: a caller with no good token learns nothing, not even what would be wrong with it.
-            caller = await identity.caller(_authorization(context))
-            answer = (await verb(_read(request, body), caller)).SerializeToString()
+            caller = await identity.caller(metadata.get("authorization"))
+            said = (await verb(_read(request, body), caller)).SerializeToString()
             metrics.RPCS.labels(name, "OK").inc()
-            return answer
+            code = "OK"
+            return said
         except Exception as fault:
+            code = fault.code.name if isinstance(fault, Error) else "INTERNAL"
             return await _abort(name, fault, context)
         finally:
-            metrics.RPC_SECONDS.labels(name).observe(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            metrics.RPC_SECONDS.labels(name).observe(seconds)
+            if tracing.tracer is not None:
+                tracing.ended(code)
+            say = log.info if service else log.debug
+            say("call", method=name, code=code, ms=round(seconds * 1000, 1))
+
+    async def call(body: bytes, context: Context) -> bytes:
+        metadata = _metadata(context)
+        logs.begin(metadata.get("x-request-id", ""))
+        with tracing.NOTHING if tracing.tracer is None or not service else tracing.served(service, name, metadata, identity):
+            return await answer(body, metadata, context)
 
     return call
 
 
 def _stream(name: str, request: Any, verb: Stream, identity: Identity) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
     async def call(body: bytes, context: Context) -> AsyncIterator[bytes]:
+        metadata = _metadata(context)
+        logs.begin(metadata.get("x-request-id", ""))
         metrics.WATCHERS.inc()
         try:
-            caller = await identity.caller(_authorization(context))
+            caller = await identity.caller(metadata.get("authorization"))
             async with aclosing(verb(_read(request, body), caller)) as messages:
                 async for message in messages:
                     yield message.SerializeToString()
@@ -116,9 +150,11 @@ def _stream(name: str, request: Any, verb: Stream, identity: Identity) -> Callab
 
 def _duplex(name: str, verb: Duplex, identity: Identity) -> Callable[[AsyncIterator[bytes], Context], AsyncIterator[bytes]]:
     async def call(received: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+        metadata = _metadata(context)
+        logs.begin(metadata.get("x-request-id", ""))
         metrics.LIVE_STREAMS.labels(name).inc()
         try:
-            caller = await identity.caller(_authorization(context))
+            caller = await identity.caller(metadata.get("authorization"))
             async with aclosing(verb(caller, received)) as written:
                 async for body in written:
                     yield body
@@ -131,18 +167,22 @@ def _duplex(name: str, verb: Duplex, identity: Identity) -> Callable[[AsyncItera
     return call
 
 
-def _authorization(context: Context) -> str | None:
+def _metadata(context: Context) -> dict[str, str]:
+    """What came with a call; of several of a name, the first."""
+    found: dict[str, str] = {}
     for key, value in context.invocation_metadata() or ():
-        if key == "authorization":
-            return value if isinstance(value, str) else value.decode("ascii", "replace")
-    return None
+        found.setdefault(key, value if isinstance(value, str) else value.decode("ascii", "replace"))
+    return found
 
 
 def _read(request: Any, body: bytes) -> Any:
     try:
-        return request.FromString(body)
+        asked = request.FromString(body)
     except DecodeError as fault:
         raise Unreadable("", "not a protobuf message of this kind") from fault
+    if match_id := getattr(asked, "match_id", ""):
+        logs.about(match_id)
+    return asked
 
 
 async def _abort(name: str, fault: Exception, context: Context) -> NoReturn:

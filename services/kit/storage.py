@@ -11,13 +11,14 @@ import asyncio
 import hashlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import hiredis
 import redis.asyncio
+import structlog
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.exceptions import (
@@ -34,7 +35,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from services.kit import metrics
+from services.kit import metrics, tracing
 from services.kit.errors import Unavailable
 from services.kit.topology import Address, Masters, Options, masters_of
 
@@ -55,6 +56,8 @@ _PATIENCE_SECONDS = 1.0
 # What Redis says first when it cannot serve now, and it may pass: memory or disk is full, master or replicas are lost, it is busy, or it is
 # not set up yet to let anybody in.
 _PASSING = {"OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "UNBLOCKED", "BUSY", "DENIED"}
+
+log = structlog.get_logger(__name__)
 
 
 class Script:
@@ -92,6 +95,7 @@ class Storage:
 
     def __init__(self, url: str, *, wait_replicas: int = 0, wait_ms: int = 500) -> None:
         self._url = url
+        self._answers = True  # or did when last asked
         self._masters = masters_of(url)
         wait = _pack(("WAIT", wait_replicas, wait_ms)) if wait_replicas else b""
         if self._masters is None:
@@ -110,7 +114,7 @@ class Storage:
         """
         began = time.perf_counter()
         try:
-            with _typed_faults():
+            with tracing.NOTHING if tracing.tracer is None else tracing.stored(script.verb), _typed_faults():
                 return await self._evaluate(script, keys, args)
         finally:
             script.seconds.observe(time.perf_counter() - began)
@@ -124,15 +128,27 @@ class Storage:
 
     async def get(self, key: str) -> bytes | None:
         """Returns the value at a key. Raises as `run`."""
-        with _typed_faults():
+        with tracing.NOTHING if tracing.tracer is None else tracing.stored("GET"), _typed_faults():
             value: bytes | None = await self._lane.ask(key, "GET", key)
         return value
 
     async def fields(self, key: str, *names: str) -> list[bytes | None]:
         """Returns fields of the hash at a key. Raises as `run`."""
-        with _typed_faults():
+        with tracing.NOTHING if tracing.tracer is None else tracing.stored("HMGET"), _typed_faults():
             values: list[bytes | None] = await self._lane.ask(key, "HMGET", key, *names)
         return values
+
+    async def scan(self, pattern: str, count: int = 256) -> AsyncGenerator[list[bytes]]:
+        """Yields the keys like a pattern, of each master in turn, a step of about `count` keys looked at at a time: a step may find none,
+        and a key come twice. Raises as `run`.
+        """
+        clients = [self.redis] if isinstance(self._lane, _Lane) else await self.call(self._lane.masters())
+        for client in clients:
+            cursor = None
+            while cursor != 0:
+                found: Any = await self.call(client.scan(cursor or 0, match=pattern, count=count))
+                cursor, keys = found
+                yield keys
 
     async def _evaluate(self, script: Script, keys: Sequence[str], args: Sequence[Argument]) -> Any:
         try:
@@ -195,8 +211,12 @@ class Storage:
         """Whether Redis answers now: one master, where there are several."""
         try:
             await self.ping()
-        except (RedisError, OSError):
+        except (RedisError, OSError) as fault:
+            if self._answers:
+                log.warning("storage_lost", error=str(fault) or type(fault).__name__)
+            self._answers = False
             return False
+        self._answers = True
         return True
 
     async def close(self) -> None:
@@ -436,6 +456,11 @@ class _Lanes:
                 await asyncio.sleep(pause)
                 if not isinstance(fault, (AskError, TryAgainError)):
                     await self._look(deadline)
+
+    async def masters(self) -> list[redis.asyncio.Redis]:
+        """The plain commands of every master there is now."""
+        await self._masters.of(None)
+        return [self._node(address).redis for address in sorted(self._masters.addresses)]
 
     async def _owner(self, key: str | bytes | None, deadline: float) -> Address:
         async with asyncio.timeout(deadline - time.monotonic()):

@@ -216,6 +216,15 @@ async def test_a_watch_goes_on_across_broken_connections(served: Stand, client: 
     assert [asked.after_cursor for asked in served.service.calls("WatchMatch")][1:3] == [cursor(1), cursor(2)]
 
 
+async def test_a_token_without_a_refresh_token_is_used_as_long_as_it_is_good(served: Stand, keys: Keys) -> None:
+    session = gateway_pb2.Session(access_token=keys.token("ann"))
+    async with Client(str(served.http.base_url), session=session) as ann:
+        assert (await ann.game(night_clan_pb2).create_match()).viewer_seat == 0
+        session.access_token = "worn.out.token"
+        with pytest.raises(ProblemError, match="there is no refresh token"):
+            await ann.game(night_clan_pb2).create_match()
+
+
 async def test_a_lost_history_is_told_and_not_skipped(served: Stand, client: Client) -> None:
     async def lost(request: Any, context: Context) -> Any:
         return night_clan_pb2.ListEventsResponse(snapshot=match(), next_cursor=cursor(7))

@@ -147,25 +147,47 @@ async def test_a_refusal_without_a_reason_has_its_codes_name(gateway: Stand) -> 
 
 async def test_ready_says_what_is_not(gateway: Stand) -> None:
     response = await gateway.http.get("/readyz")
+    serving = dict.fromkeys(GAMES, "SERVING")
     assert (response.status_code, response.json()) == (
         200,
-        {"ready": True, "draining": False, "storage": True, "services": dict.fromkeys(GAMES, "SERVING")},
+        {"ready": True, "draining": False, "storage": True, "services": serving, "allServing": True},
     )
-    await gateway.service.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.NOT_SERVING)
-    response = await gateway.http.get("/readyz")
-    assert (response.status_code, response.json()["services"]) == (503, dict.fromkeys(GAMES, "SERVING") | {"night_clan": "NOT_SERVING"})
-    await gateway.service.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.SERVING)
     gateway.app.state.draining.set()
     response = await gateway.http.get("/readyz")
-    assert (response.status_code, response.json()["draining"]) == (503, True)
+    assert (response.status_code, response.json()) == (
+        503,
+        {"ready": False, "draining": True, "storage": True, "services": serving, "allServing": True},
+    )
+
+
+async def test_a_game_that_is_away_takes_no_gateway_out_of_service_and_is_told(gateway: Stand) -> None:
+    assert 'gloaming_upstream_serving{game="night_clan"} 1.0' in (await gateway.http.get("/metrics")).text
+    await gateway.service.health.set(NIGHT_CLAN.service, health_pb2.HealthCheckResponse.NOT_SERVING)
+    response = await gateway.http.get("/readyz")
+    assert (response.status_code, response.json()) == (
+        200,
+        {
+            "ready": True,
+            "draining": False,
+            "storage": True,
+            "services": dict.fromkeys(GAMES, "SERVING") | {"night_clan": "NOT_SERVING"},
+            "allServing": False,
+        },
+    )
+    metrics = (await gateway.http.get("/metrics")).text
+    assert 'gloaming_upstream_serving{game="night_clan"} 0.0' in metrics
+    assert 'gloaming_upstream_serving{game="night_knight"} 1.0' in metrics
     await gateway.service.stop()
-    assert (await gateway.http.get("/readyz")).json()["services"] == dict.fromkeys(GAMES, "UNREACHABLE")
+    response = await gateway.http.get("/readyz")
+    assert (response.status_code, response.json()["services"]) == (200, dict.fromkeys(GAMES, "UNREACHABLE"))
+    assert 'gloaming_upstream_serving{game="night_knight"} 0.0' in (await gateway.http.get("/metrics")).text
     assert (await gateway.http.get("/healthz")).json() == {"alive": True}
 
 
 async def test_without_storage_it_is_not_ready_and_says_503(keys: Keys, redis: Redis) -> None:
     async with stand(keys, "redis://127.0.0.1:1/0") as gateway:
-        assert (await gateway.http.get("/readyz")).json()["storage"] is False
+        response = await gateway.http.get("/readyz")
+        assert (response.status_code, response.json()["storage"]) == (503, False)
         response = await gateway.http.post("/v1/players", json={"name": "Ann"})
         assert (response.status_code, response.json()["reason"]) == (503, "STORAGE_UNAVAILABLE")
         assert response.headers["retry-after"] == "1"

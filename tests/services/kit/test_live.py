@@ -85,6 +85,16 @@ class Playing:
                     await self._stream.write(nk.PlayRequest(pong=live_pb2.Pong(nonce=message.ping.nonce)))
                 self._waiting.append(message)
 
+    async def half_close(self) -> list[nk.PlayMessage]:
+        """Asks nothing more, and returns all that comes until the stream has ended in order."""
+        await self._stream.call.done_writing()
+        rest = self._waiting
+        async with asyncio.timeout(10):
+            while (body := await self._stream.call.read()) is not grpc.aio.EOF:
+                rest += nk.PlayResponse.FromString(body).messages
+        assert await self._stream.call.code() == grpc.StatusCode.OK
+        return rest
+
     async def end(self) -> None:
         """Reads to the end of the stream, and answers no pings any more.
 
@@ -247,6 +257,23 @@ async def test_requests_that_cannot_be_done_are_told_why_and_the_stream_goes_on(
             assert problem.status in (400, 401, 403, 404)
         await eve.ask(ping=live_pb2.Ping(nonce="still there?"))
         assert (await eve.next("pong")).nonce == "still there?"
+
+
+async def test_a_client_that_ends_its_side_is_answered_all_that_it_asked_and_play_ends_in_order(knights: Table) -> None:
+    match_id = await knights.create("ann", "bob", "cat", options=SLOW)
+    await eventually(lambda: _in_action(knights, match_id))
+    async with playing(knights, "ann") as ann:
+        asked = [
+            await ann.ask(watch=live_pb2.Watch(match_id=match_id)),
+            await ann.ask(move=nk.PlayMove(match_id=match_id, move=nk.Move(react=nk.React(round=1, action="TOUCH")))),
+            await ann.ask(unwatch=live_pb2.Unwatch(match_id="night_knight-none0000")),
+            await ann.ask(move=nk.PlayMove(match_id="night_knight-none0000", move=nk.Move(react=nk.React(round=1, action="PASS")))),
+        ]
+        came = await ann.half_close()
+    results = {message.result.request_id for message in came if message.HasField("result")}
+    problems = {message.problem.request_id: message.problem.reason for message in came if message.HasField("problem")}
+    assert (results, problems) == (set(asked[:3]), {asked[3]: "MATCH_NOT_FOUND"})
+    assert (await knights.player("eve").get(match_id)).view.reactions[0].action == nk.React.TOUCH
 
 
 async def test_play_needs_a_token_and_ends_with_it(knights: Table, redis: Redis) -> None:

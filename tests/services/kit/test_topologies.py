@@ -5,203 +5,47 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import grpc
 import pytest
-from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 from redis.crc import key_slot
-from redis.exceptions import RedisError
 
-from deploy.processes import LOCALHOST, free_port
-from deploy.redis_server import RedisServer
+from deploy.processes import LOCALHOST
+from gloaming.table.v1 import table_pb2
 from services.kit.bell import Bells
 from services.kit.errors import Unavailable
 from services.kit.game import Game
 from services.kit.storage import Script, Storage
 from services.kit.topology import masters_of
 from tests.gateway.stand import stand
-from tests.harness import EVERY_GAME, Keys, Player, Refused, all_events, eventually, play_out, table
+from tests.harness import EVERY_GAME, Keys, Player, Refused, Table, all_events, eventually, play_out, table
+from tests.topologies import MASTERS, Cluster, Server, Watched, running_one, until
 
-NODES, MASTERS = 6, 3
+T = TypeVar("T")
 
-
-class Server(RedisServer):
-    """A redis-server with flags of its own."""
-
-    def __init__(self, directory: Path, **flags: str) -> None:
-        super().__init__(directory)
-        self._flags = flags
-
-    def _argv(self) -> list[str]:
-        return [*super()._argv(), *(word for flag, value in self._flags.items() for word in (f"--{flag.replace('_', '-')}", value))]
-
-    def do(self, *command: object) -> Any:
-        """Does a command."""
-        with BlockingRedis.from_url(self.url, socket_timeout=5) as client:
-            return client.execute_command(*command)
-
-    @property
-    def is_master(self) -> bool:
-        """Whether it answers, and is master."""
-        try:
-            return bool(self.do("INFO", "replication")["role"] == "master")
-        except (RedisError, OSError):
-            return False
-
-
-class Cluster:
-    """Three masters and a replica of each."""
-
-    def __init__(self, directory: Path) -> None:
-        self.bus = [str(free_port()) for _ in range(NODES)]
-        self.servers = [
-            Server(
-                directory / str(n),
-                cluster_enabled="yes",
-                cluster_port=bus,
-                cluster_node_timeout="1000",
-                cluster_replica_validity_factor="0",
-                repl_diskless_sync_delay="0",
-            )
-            for n, bus in enumerate(self.bus)
-        ]
-        self.url = "redis+cluster://" + ",".join(f"{LOCALHOST}:{server.port}" for server in self.servers[:2])
-
-    def start(self) -> None:
-        """Starts it, and waits until it serves."""
-        for server in self.servers:
-            server.start()
-        bounds = [16384 * n // MASTERS for n in range(MASTERS + 1)]
-        for n, server in enumerate(self.servers):
-            server.do("CLUSTER", "SET-CONFIG-EPOCH", n + 1)
-            if n < MASTERS:
-                server.do("CLUSTER", "ADDSLOTSRANGE", bounds[n], bounds[n + 1] - 1)
-        for server in self.servers:
-            for other, bus in zip(self.servers, self.bus, strict=True):
-                if other is not server:
-                    server.do("CLUSTER", "MEET", LOCALHOST, other.port, bus)
-        names = [self.name(server) for server in self.servers]
-        until(lambda: all(len(nodes(server)) == NODES and all("handshake" not in f for _, f in nodes(server)) for server in self.servers))
-        for n in range(MASTERS, NODES):
-            self.servers[n].do("CLUSTER", "REPLICATE", names[n - MASTERS])
-        self.whole()
-
-    def name(self, server: Server) -> str:
-        """What the cluster calls it."""
-        return str(text(server.do("CLUSTER", "MYID")))
-
-    def whole(self) -> None:
-        """Waits until every slot is served and every replica is in step."""
-        until(lambda: all(b"cluster_state:ok" in raw(server, "CLUSTER", "INFO") for server in self.servers), 20)
-        until(
-            lambda: all(server.is_master or server.do("INFO", "replication")["master_link_status"] == "up" for server in self.servers), 20
-        )
-
-    def owner(self, key: str) -> Server:
-        """The master of a key."""
-        for first, last, master, *_ in raw(self.servers[0], "CLUSTER", "SLOTS"):
-            if first <= key_slot(key.encode()) <= last:
-                return next(server for server in self.servers if server.port == master[1])
-        raise AssertionError("no server has it")
-
-    def replica(self, master: Server) -> Server:
-        """A master's replica."""
-        return next(s for s in self.servers if not s.is_master and s.do("INFO", "replication")["master_port"] == master.port)
-
-
-def raw(server: Server, *command: object) -> Any:
-    """What a server answers, as it stands."""
-    with BlockingRedis.from_url(server.url, socket_timeout=5) as client:
-        connection = client.connection_pool.get_connection()
-        connection.send_command(*command)
-        return connection.read_response()
-
-
-def text(answer: Any) -> str:
-    return answer.decode() if isinstance(answer, bytes) else str(answer)
-
-
-def nodes(server: Server) -> list[tuple[str, str]]:
-    """The nodes that a server knows, and their flags."""
-    return [(line.split()[0], line.split()[2]) for line in raw(server, "CLUSTER", "NODES").decode().splitlines()]
-
-
-def until(condition: Any, seconds: float = 15) -> None:
-    """Waits for what nothing announces."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never comes"
-        time.sleep(0.02)
+# One cluster at a time: several at once on two cores take each other's servers for lost.
+pytestmark = pytest.mark.xdist_group("topologies")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster."""
     it = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        it.start()
+    with running_one(it):
         yield it
-    finally:
-        for server in it.servers:
-            server.stop()
-
-
-class Watched:
-    """A master and its replica, watched by a Sentinel."""
-
-    def __init__(self, directory: Path) -> None:
-        self.master = Server(directory / "master", repl_diskless_sync_delay="0")
-        self.replica = Server(directory / "replica", replicaof=f"{LOCALHOST} {self.master.port}", repl_diskless_sync_delay="0")
-        self.sentinel = Sentinel(directory / "sentinel", self.master)
-        self.url = f"redis+sentinel://{LOCALHOST}:{self.sentinel.port}/main/0"
-
-    def start(self) -> None:
-        """Starts it, and waits until the Sentinel knows the replica."""
-        for server in (self.master, self.replica, self.sentinel):
-            server.start()
-        until(lambda: self.replica.do("INFO", "replication")["master_link_status"] == "up")
-        until(self._seen, 20)
-
-    def _seen(self) -> bool:
-        for replica in raw(self.sentinel, "SENTINEL", "REPLICAS", "main"):
-            fields = dict(replica)
-            return bool(fields[b"master-link-status"] == b"ok" and fields[b"flags"] == b"slave")
-        return False
-
-
-class Sentinel(Server):
-    """A Sentinel."""
-
-    def __init__(self, directory: Path, master: Server) -> None:
-        super().__init__(directory)
-        self._master = master
-
-    def _argv(self) -> list[str]:
-        conf = self.directory / "sentinel.conf"
-        conf.write_text(
-            f"port {self.port}\nbind {LOCALHOST}\ndir {self.directory}\nsentinel monitor main {LOCALHOST} {self._master.port} 1\n"
-            "sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 10000\n"
-        )
-        return [super()._argv()[0], str(conf), "--sentinel"]
 
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
     """A master and its replica, watched by a Sentinel."""
-    for name in ("master", "replica", "sentinel"):
-        (tmp_path / name).mkdir()
     it = Watched(tmp_path)
-    try:
-        it.start()
+    with running_one(it):
         yield it
-    finally:
-        for server in (it.sentinel, it.replica, it.master):
-            server.stop()
 
 
 @pytest.fixture
@@ -322,8 +166,8 @@ async def migrate(source: Server, target: Server, cluster: Cluster, key: str) ->
     def move() -> None:
         target.do("CLUSTER", "SETSLOT", slot, "IMPORTING", names[source])
         source.do("CLUSTER", "SETSLOT", slot, "MIGRATING", names[target])
-        while inside := raw(source, "CLUSTER", "GETKEYSINSLOT", slot, 10):
-            raw(source, "MIGRATE", LOCALHOST, target.port, "", 0, 5000, "KEYS", *inside)
+        while inside := source.raw("CLUSTER", "GETKEYSINSLOT", slot, 10):
+            source.raw("MIGRATE", LOCALHOST, target.port, "", 0, 5000, "KEYS", *inside)
         target.do("CLUSTER", "SETSLOT", slot, "NODE", names[target])
         source.do("CLUSTER", "SETSLOT", slot, "NODE", names[target])
 
@@ -352,69 +196,92 @@ async def test_a_slot_that_moves_takes_its_keys_and_listeners_along(cluster: Clu
         await migrate(target, source, cluster, key)
 
 
-async def through(there: Any, match_id: str, fault: Any) -> float:
+class Story:
+    """What happened, in order of time, for whoever reads of a failure."""
+
+    def __init__(self) -> None:
+        self.began = time.time()
+        self.lines: list[str] = []
+
+    def tell(self, what: object) -> None:
+        """Adds that."""
+        clock = time.time()
+        self.lines.append(f"{time.strftime('%H:%M:%S', time.localtime(clock))}.{clock % 1 * 1000:03.0f} {what}")
+
+
+async def through(there: Table, match_id: str, servers: Cluster | Watched, fault: Callable[[], None]) -> float:
     """Plays and watches a match through a fault; every move that was acknowledged is in the record, and watchers saw each event once.
 
     Returns the longest time between two acknowledged moves, seconds.
     """
-    players, seen = there.everyone(), [[], []]  # type: ignore[var-annotated]
-    longest = 0.0
-    async with asyncio.TaskGroup() as tasks, asyncio.timeout(45):
-        for n in range(2):
-            tasks.create_task(follow(there.player(there.names[0], replica=n), match_id, seen[n]))
-        acknowledged, faulty, last = 0, None, time.monotonic()
-        request = 0
-        while True:
-            try:
-                match = await players[0].get(match_id)
-                if match.status == match.DESCRIPTOR.fields_by_name["status"].enum_type.values_by_name["FINISHED"].number:
-                    break
-                for player in players:
-                    if moves := await player.moves(match_id):
-                        request += 1
-                        while True:
-                            try:
-                                await player.submit(match_id, moves[0], request_id=f"request-{request}")
-                                break
-                            except Refused as refused:
-                                if refused.code != grpc.StatusCode.UNAVAILABLE:
-                                    raise
-                                await asyncio.sleep(0.05)
-                        acknowledged += 1
-                        longest, last = max(longest, time.monotonic() - last), time.monotonic()
-                        if acknowledged == 4:
-                            faulty = asyncio.create_task(asyncio.to_thread(fault))
-                        if faulty and not faulty.done():
-                            await asyncio.sleep(0.03)
-            except Refused as refused:
-                if refused.code != grpc.StatusCode.UNAVAILABLE:
-                    raise
-                await asyncio.sleep(0.05)
+    story = Story()
+    try:
+        async with asyncio.timeout(45):
+            return await _through(there, match_id, fault, story)
+    except BaseException as failure:
+        log = await asyncio.to_thread(servers.log, story.began)
+        failure.add_note("\n".join(["", f"{match_id}:", *story.lines, "", "the servers' logs:", log]))
+        raise
+
+
+async def _through(there: Table, match_id: str, fault: Callable[[], None], story: Story) -> float:
+    players, seen, acknowledged = there.everyone(), ([], []), list[str]()  # type: ignore[var-annotated]
+    longest, last, faulty = 0.0, time.monotonic(), None
+    async with asyncio.TaskGroup() as tasks:
+        watching = [tasks.create_task(follow(there.player(there.names[0], replica=n), match_id, seen[n])) for n in range(2)]
+        while (await until_served(story, lambda: players[0].get(match_id))).status != table_pb2.FINISHED:
+            for player in players:
+                moves = await until_served(story, lambda player=player: player.moves(match_id))  # type: ignore[misc]
+                if not moves:
+                    continue
+                name = f"request-{len(acknowledged)}"
+                story.tell(f"{player.player} sends {name}")
+                made = await until_served(
+                    story,
+                    lambda player=player, move=moves[0], name=name: player.submit(match_id, move, request_id=name),  # type: ignore[misc]
+                )
+                story.tell(f"{name} made version {made.version}")
+                acknowledged.append(name)
+                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+                if len(acknowledged) == 4:
+                    story.tell("the fault begins")
+                    faulty = tasks.create_task(asyncio.to_thread(fault))
+                    faulty.add_done_callback(lambda _: story.tell("the fault is over"))
+                if faulty and not faulty.done():
+                    await asyncio.sleep(0.03)
         assert faulty is not None
         await faulty
+        await asyncio.gather(*watching)
     every = [event.cursor for event in await all_events(players[0], match_id)]
     for cursors in seen:
-        assert cursors == every[len(every) - len(cursors) :]
-    assert len((await players[0].record(match_id)).moves) == acknowledged
+        assert cursors == every[len(every) - len(cursors) :], "a watcher missed an event, or saw one twice"
+    moves = len((await players[0].record(match_id)).moves)
+    assert moves == len(acknowledged), f"of {len(acknowledged)} acknowledged moves {moves} are in the record"
     return longest
 
 
-def fail_over(cluster: Cluster, key: str) -> None:
-    """Has a replica take its master's place, losing nothing."""
-    master = cluster.owner(key)
-    replica = cluster.replica(master)
-    replica.do("CLUSTER", "FAILOVER")
-    until(lambda: replica.is_master)
+async def until_served(story: Story, call: Callable[[], Awaitable[T]]) -> T:
+    """Calls again while the storage is unavailable, as clients do, and returns the answer."""
+    while True:
+        try:
+            return await call()
+        except Refused as refused:
+            story.tell(refused)
+            if refused.code != grpc.StatusCode.UNAVAILABLE:
+                raise
+            await asyncio.sleep(0.05)
 
 
+@pytest.mark.scenario(21)
 async def test_a_failover_in_a_cluster_loses_no_acknowledged_move(cluster: Cluster, keys: Keys, game: Game) -> None:
     async with table(game, keys, cluster.url, replicas=2) as there:
         match_id = await there.create()
-        seconds = await through(there, match_id, lambda: fail_over(cluster, f"{game.id}:{{{match_id}}}:match"))
+        seconds = await through(there, match_id, cluster, lambda: cluster.fail_over(f"{game.id}:{{{match_id}}}:match"))
     print(f"\nCLUSTER FAILOVER: longest time between two moves {seconds:.2f} s")
     await asyncio.to_thread(cluster.whole)
 
 
+@pytest.mark.scenario(21)
 async def test_a_master_that_is_killed_is_replaced_and_all_goes_on(cluster: Cluster, add: Script) -> None:
     key, channel = "game:{killed}:n", "game:{killed}:bell"
     async with storage_of(cluster.url) as storage, running(storage) as bells:
@@ -442,18 +309,14 @@ async def test_a_master_that_is_killed_is_replaced_and_all_goes_on(cluster: Clus
     await asyncio.to_thread(cluster.whole)
 
 
+@pytest.mark.scenario(21)
 async def test_a_planned_failover_by_sentinel_loses_no_acknowledged_move(watched: Watched, keys: Keys, game: Game) -> None:
-    def fail_over() -> None:
-        # Writes wait, so that the replica has all; those that wait go to the new master in the end.
-        watched.master.do("CLIENT", "PAUSE", 20_000, "WRITE")
-        watched.sentinel.do("SENTINEL", "FAILOVER", "main")
-        until(lambda: watched.replica.is_master)
-
     async with table(game, keys, watched.url, replicas=2) as there:
-        seconds = await through(there, await there.create(), fail_over)
+        seconds = await through(there, await there.create(), watched, watched.fail_over)
     print(f"\nSENTINEL FAILOVER after CLIENT PAUSE: longest time between two moves {seconds:.2f} s")
 
 
+@pytest.mark.scenario(21)
 async def test_a_master_that_is_killed_is_replaced_by_sentinel_and_all_goes_on(watched: Watched, add: Script) -> None:
     async with storage_of(watched.url) as storage, running(storage) as bells:
         ear = Ear()
@@ -493,6 +356,20 @@ async def test_an_address_that_names_nothing_is_refused() -> None:
             masters_of(url)
     assert masters_of("redis://h:1/0") is None
     assert masters_of("rediss+sentinel://me:secret@[::1]:1,other/main/2") is not None
+
+
+async def test_every_key_of_every_master_is_found_in_bounded_steps(cluster: Cluster, watched: Watched) -> None:
+    for url in (cluster.url, watched.url):
+        async with storage_of(url) as storage:
+            made = {f"game:{{sought-{n}}}:match".encode() for n in range(300)}
+            for key in made:
+                await storage.call(storage.redis.set(key, 1, ex=60))
+            found, steps = set(), 0
+            async for keys in storage.scan("game:{sought-*}:match", 20):
+                found |= set(keys)
+                steps += 1
+            assert found == made
+            assert steps >= len(made) / 20 / 2
 
 
 async def test_nothing_is_left_open(cluster: Cluster, add: Script) -> None:
