@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.message import Message
 
 from gloaming.client.connection import Connection, read, write
+from gloaming.gateway.v1 import gateway_pb2
 from gloaming.table.v1 import table_pb2
 
 ME = table_pb2.SeatRequest(player="me")
@@ -98,16 +100,58 @@ class Table(Generic[OptionsT, MoveT, MatchT, MatchEventT, MovesT, PlayedT, Resig
         order: table_pb2.Seating.Order = table_pb2.Seating.DRAWN,
     ) -> MatchT:
         """Makes a match with oneself (`ME`, or {"player": "me"}) in exactly one seat and bots (`BOT`) in the others."""
-        body: dict[str, Any] = {
-            "game": self.game,
-            "seats": [write(seat) if isinstance(seat, Message) else dict(seat) for seat in seats],
-            "order": table_pb2.Seating.Order.Name(order),
-        }
-        if options is not None:
-            body["options"] = write(options)
-        if settings is not None:
-            body["settings"] = write(settings)
+        body = self._wish(options, settings)
+        body["seats"] = [write(seat) if isinstance(seat, Message) else dict(seat) for seat in seats]
+        body["order"] = table_pb2.Seating.Order.Name(order)
         return await self._connection.send("POST", "/v1/matches", self._module.Match, body=body)
+
+    async def create_room(
+        self, *, seats: int | None = None, options: OptionsT | None = None, settings: table_pb2.Settings | None = None
+    ) -> gateway_pb2.Room:
+        """Opens a room, with oneself as its host; `Client.rooms` has the rest.
+
+        Args:
+            seats: how many may come, bots included; as many as the game takes when not given.
+        """
+        body = self._wish(options, settings)
+        if seats is not None:
+            body["seats"] = seats
+        return await self._connection.send("POST", "/v1/rooms", gateway_pb2.Room, body=body)
+
+    async def create_ticket(
+        self,
+        *,
+        seats: tuple[int, int] | None = None,
+        options: OptionsT | None = None,
+        settings: table_pb2.Settings | None = None,
+        party: str = "",
+        bots_after_seconds: int | None = None,
+    ) -> gateway_pb2.Ticket:
+        """Wishes for a match with others, or returns the ticket that wishes for the same already; `Client.tickets` has the rest.
+
+        Args:
+            seats: fewest and most that are to play; as the game allows when not given.
+            party: the code of a room whose players are to play together.
+            bots_after_seconds: after how long bots take the seats that are still free, -1: never; as the operator has set when not given.
+
+        Raises:
+            ProblemError: another ticket waits (422, TICKET_EXISTS), …
+        """
+        body = self._wish(options, settings)
+        if seats is not None:
+            body["seats"] = {"min": seats[0], "max": seats[1]}
+        if party:
+            body["party"] = party
+        if bots_after_seconds is not None:
+            body["botsAfterSeconds"] = bots_after_seconds
+        return await self._connection.send("POST", "/v1/tickets", gateway_pb2.Ticket, body=body)
+
+    async def leaderboard(self) -> AsyncGenerator[gateway_pb2.LeaderboardEntry, None]:
+        """Yields the game's leaderboard, best first."""
+        path = f"/v1/games/{self.game}/leaderboard"
+        async for page in self._connection.pages(path, gateway_pb2.Leaderboard, authorized=False):
+            for entry in page.entries:
+                yield entry
 
     async def match(self, match_id: str) -> MatchT:
         """Returns a match as the player may see it now; its body travels only when it has changed."""
@@ -147,11 +191,15 @@ class Table(Generic[OptionsT, MoveT, MatchT, MatchEventT, MovesT, PlayedT, Resig
         """Resigns the player's seat."""
         return await self._connection.send("POST", f"/v1/matches/{match_id}:resign", self._module.ResignResponse, body={})
 
+    async def rematch(self, match_id: str) -> MatchT:
+        """Makes a finished match once more, the same in the same seats; there is one, however many ask for it."""
+        return await self._connection.send("POST", f"/v1/matches/{match_id}:rematch", self._module.Match, body={})
+
     async def record(self, match_id: str) -> RecordT:
         """Returns the whole record of a finished match."""
         return await self._connection.send("GET", f"/v1/matches/{match_id}/record", self._module.Record)
 
-    async def events(self, match_id: str, after: str = "", *, page_size: int = 0) -> AsyncIterator[MatchEventT]:
+    async def events(self, match_id: str, after: str = "", *, page_size: int = 0) -> AsyncGenerator[MatchEventT, None]:
         """Yields the events that there are now, from the beginning or after a cursor.
 
         Raises:
@@ -169,14 +217,24 @@ class Table(Generic[OptionsT, MoveT, MatchT, MatchEventT, MovesT, PlayedT, Resig
                 return
             after = page.next_cursor
 
-    async def watch(self, match_id: str, after: str = "") -> AsyncIterator[WatchedT]:
+    async def watch(self, match_id: str, after: str = "") -> AsyncGenerator[WatchedT, None]:
         """Yields every event from the beginning or after a cursor, as it happens, across broken connections, until the match ends.
 
-        A `snapshot` comes instead of events where a cursor does not belong to the match's history.
+        A `snapshot` comes instead of events where a cursor does not belong to the match's history. Whoever leaves the loop early and wants
+        the connection closed at once, closes the iterator (`contextlib.aclosing`).
         """
-        async for event in self._connection.events(f"/v1/matches/{match_id}/events", after):
-            if event.event in ("event", "snapshot"):
-                yield read(f'{{"{event.event}":{event.data}}}', self._module.WatchMatchResponse)
+        async with contextlib.aclosing(self._connection.events(f"/v1/matches/{match_id}/events", after)) as events:
+            async for event in events:
+                if event.event in ("event", "snapshot"):
+                    yield read(f'{{"{event.event}":{event.data}}}', self._module.WatchMatchResponse)
+
+    def _wish(self, options: OptionsT | None, settings: table_pb2.Settings | None) -> dict[str, Any]:
+        body: dict[str, Any] = {"game": self.game}
+        if options is not None:
+            body["options"] = write(options)
+        if settings is not None:
+            body["settings"] = write(settings)
+        return body
 
 
 def _extension() -> Any:

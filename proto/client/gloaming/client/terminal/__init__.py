@@ -1,0 +1,1 @@
+"""Matches in a terminal, drawn with rich: the extra `terminal`."""
