@@ -24,6 +24,7 @@ from gateway.settings import Rate
 from gateway.tokens import HostToken
 from gateway.upstream import Services
 from gloaming.table.v1 import table_pb2
+from services.kit import logs
 from services.kit.errors import NotFound, Refused
 from services.kit.problems import STATUS_BY_CODE
 from services.kit.storage import Script, Storage
@@ -111,6 +112,7 @@ class Host:
             grpc.aio.AioRpcError: the service refuses it, and nothing is left of it; or does not answer, and it may be asked again.
         """
         asked: Any = request
+        logs.about(asked.match_id)
         players = [seat.player for seat in asked.seats if seat.player]
         # Indexed first: a match that nobody could find again would be lost, while one that was never made drops out of the index.
         for player in players:

@@ -32,6 +32,7 @@ from gateway.streams import EventStream
 from gateway.upstream import Services, Upstream
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.table.v1 import table_pb2
+from services.kit import logs
 from services.kit.cursor import START, Cursor
 from services.kit.errors import Forbidden, NotFound, Refused, Unreadable
 from services.kit.storage import Script, Storage
@@ -67,13 +68,12 @@ def _create_body(schemas: Schemas) -> Schema:
 
 
 def _move_body(schemas: Schemas) -> Schema:
-    refs = []
-    for game in GAMES.values():
-        descriptor = descriptor_of(game.methods["SubmitMove"].request)
-        name = name_of(descriptor).removesuffix("Request")
-        schemas.named[name] = {**schemas.object(descriptor, _NOT_IN_MOVE), "required": ["move"]}
-        refs.append({"$ref": f"#/components/schemas/{name}"})
-    return {"anyOf": refs}
+    # One object around the moves of all games, not an object a game: so a move that was listed fits, whatever types are made of this.
+    any_game = next(iter(GAMES.values()))
+    schema = schemas.object(descriptor_of(any_game.methods["SubmitMove"].request), _NOT_IN_MOVE)
+    schema["properties"]["move"] = {**schemas.each("Move"), "description": schema["properties"]["move"]["description"]}
+    schemas.named["SubmitMove"] = {**schema, "required": ["move"]}
+    return {"$ref": "#/components/schemas/SubmitMove"}
 
 
 class Matches:
@@ -341,6 +341,8 @@ class Matches:
             try:
                 async for message in call:
                     kind = message.WhichOneof("kind")
+                    if kind is None:
+                        continue  # a newer service's, and not known here
                     seen = getattr(message, kind)
                     cursor = seen.cursor
                     yield streams.frame(kind, cursor, transcoding.render(seen))
@@ -436,6 +438,7 @@ class Matches:
         """Returns the service of the match that the path names, the match's id, and the caller's authorization."""
         authorization = exchange.bearer(request)
         match_id: str = request.path_params["match_id"]
+        logs.about(match_id)
         return self._services.of_match(match_id), match_id, authorization
 
 

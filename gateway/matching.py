@@ -321,10 +321,10 @@ class Matching:
             if code in _REFUSALS:
                 await self._settle(game, match_id, "FAILED", problems.reason_of(refusal) or code.name, refusal.details() or "")
             elif code in _FAULTS and tries >= _MOST_FAULTS:
-                log.error("match_failed", game=game.id, match_id=match_id, code=code.name)
+                log.error("match_failed", game=game.id, match=match_id, code=code.name)
                 await self._settle(game, match_id, "FAILED", "SERVICE_FAILED", "the game's service fails to make this match")
             else:
-                log.warning("match_delayed", game=game.id, match_id=match_id, code=code.name)  # The lease ends, and it is tried again.
+                log.warning("match_delayed", game=game.id, match=match_id, code=code.name)  # The lease ends, and it is tried again.
                 await asyncio.gather(*(self._news.tell(those, "ticket", ticket_id) for ticket_id, those in _pairs(tickets)))
             return
         await self._settle(game, match_id, "MATCHED")

@@ -12,6 +12,7 @@ SECONDS = Histogram(
     buckets=(0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2.5, 5),
 )
 IN_FLIGHT = Gauge("gloaming_http_in_flight", "Requests being served now, open streams among them.")
+SERVING = Gauge("gloaming_upstream_serving", "1 while a game's service serves, as this gateway sees it, else 0.", ["game"])
 STREAMS = Gauge("gloaming_event_streams", "Streams of server-sent events open now.")
 RESUMED = Counter("gloaming_event_streams_resumed", "Streams that went on at another replica of their game's service.")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 
 from gateway.exchange import JSON
 
@@ -78,10 +78,6 @@ class Pages:
         """/docs/swagger-ui…"""
         name = request.url.path.rsplit("/", 1)[1]
         return FileResponse(self._assets / name, media_type=_ASSETS[name], headers={"Cache-Control": "max-age=86400"})
-
-    async def root(self, request: Request) -> Response:
-        """/"""
-        return RedirectResponse("/docs", 307)
 
     async def jwks(self, request: Request) -> Response:
         """/.well-known/jwks.json"""

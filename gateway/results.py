@@ -118,7 +118,7 @@ class Results:
         if result.outcome.ending == table_pb2.Outcome.ABANDONED:
             outcome = "abandoned"
         elif not _is_sound(game, result):
-            _log.error("a result is unsound", game=game, match_id=result.match_id)
+            _log.error("a result is unsound", game=game, match=result.match_id)
             outcome = "unsound"
         else:
             try:
@@ -127,7 +127,7 @@ class Results:
                 raise
             except Exception:
                 # It comes again, and does not keep others waiting.
-                _log.exception("a result cannot be counted", game=game, match_id=result.match_id)
+                _log.exception("a result cannot be counted", game=game, match=result.match_id)
                 outcome = "failed"
         RESULTS.labels(game, outcome).inc()
         if outcome == "counted":

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measures, and prints JSON.")
     parser.add_argument("bench", nargs="*", choices=[*BENCHES, []], help="which; all by default")
     measured: dict[str, Any] = machine.described()
-    for name in parser.parse_args().bench or BENCHES:
-        print(f"{name} …", file=sys.stderr, flush=True)
+    names = parser.parse_args().bench or list(BENCHES)
+    began, took = time.perf_counter(), []
+    for number, name in enumerate(names, 1):
+        _tell(f"{name} … ({number} of {len(names)}, after {time.perf_counter() - began:.0f} s)")
+        start = time.perf_counter()
         measured[name] = BENCHES[name]()
+        took.append(f"{name} {time.perf_counter() - start:.0f} s")
     print(json.dumps(measured, indent=2))
+    _tell(f"measured on {measured['cores']} cores in {time.perf_counter() - began:.0f} s: {', '.join(took)}")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

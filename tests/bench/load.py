@@ -4,6 +4,9 @@ It shares its cores with the server that it measures, so while the clock runs it
 comes is kept as it is and only searched for the bytes with which the player's next round begins. All of it is read afterwards. Times are
 taken from that, and it must be what it is when every reaction is decided once and every round resolved: to every player alike, and in the
 match as it is stored.
+
+It is not built on `gloaming.client`, as the bench of moves over REST is: that spends seven times as much on a reaction (790 µs of CPU
+to 113, four players of one room, measured in turn), on the very cores that the server has to share.
 """
 
 from __future__ import annotations

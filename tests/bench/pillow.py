@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -212,8 +212,8 @@ async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
 class Unmetered(Local):
     """A copy whose metrics count nothing."""
 
-    def _start_child(self, name: str, module: str, env: Mapping[str, str]) -> None:
-        super()._start_child(name, "tests.bench.unmetered", {**env, MODULE: module})
+    def _start_child(self, name: str, module: str, env: Mapping[str, str], without: Collection[str] = ()) -> None:
+        super()._start_child(name, "tests.bench.unmetered", {**env, MODULE: module}, without)
 
 
 def metrics_cost() -> dict[str, Any]:

@@ -31,7 +31,10 @@ def main() -> int:
     parser.add_argument("--reactions", type=int, metavar="N", help="instead: so many reactions that race each other in real time")
     asked = parser.parse_args()
     if asked.reactions:
-        print(json.dumps(reactions.soak(asked.reactions), indent=2))
+        raced = reactions.soak(asked.reactions, _tell)
+        print(json.dumps(raced, indent=2))
+        for ordering, of_it in raced.items():
+            _tell(f"{ordering}: {of_it['decided']:,} reactions decided in {of_it['rounds']:,} rounds, {of_it['seconds']} s, no break")
         return 0  # a break is an AssertionError
     began, told = time.perf_counter(), 0.0
     found: dict[str, dict[str, Any]] = {
@@ -48,20 +51,25 @@ def main() -> int:
             of_game["breaks"] += len(played.breaks)
             of_game["cpu_seconds"] += played.seconds
             for line in played.breaks:
-                print(line, file=sys.stderr, flush=True)
+                _tell(line)
             breaks += played.breaks
             seconds = time.perf_counter() - began
             if seconds - told > 5:
                 told = seconds
                 plies = sum(each["plies"] for each in found.values())
-                print(f"{plies:,} of {asked.plies:,} plies, {len(breaks)} breaks, {seconds:.0f} s", file=sys.stderr, flush=True)
+                _tell(f"{plies:,} of {asked.plies:,} plies, {len(breaks)} breaks, {seconds:.0f} s")
     for each in found.values():
         each["cpu_seconds"] = round(each["cpu_seconds"], 1)
     total = {count: sum(each[count] for each in found.values()) for count in ("plies", "matches", "sampled", "breaks")}
     seconds = round(time.perf_counter() - began, 1)
     summary = {**total, "seconds": seconds, "processes": asked.processes, "games": found, "told": sorted(breaks)[:_TOLD]}
     print(json.dumps(summary, indent=2))
+    _tell(f"{total['plies']:,} plies in {total['matches']:,} matches, {total['breaks']} breaks, {seconds} s")
     return 1 if breaks else 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from tests.harness import NAMES, Keys, Table, all_events, table
 _APART_SECONDS = 0.005
 # So many matches go on at once.
 _AT_ONCE = 6
+# How often it tells how far it is.
+_TELL_SECONDS = 5.0
 # The cap and the longest round trip, ms, where lines are compensated: windows are to be short here.
 _CAP_MS, _LINE_MS = 10, 40
 
@@ -47,27 +49,32 @@ class Found:
     verdicts: Counter[str] = field(default_factory=Counter)
 
 
-def soak(reactions: int) -> dict[str, Any]:
-    """Races so many on a private Redis, and returns what came of them."""
+def soak(reactions: int, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Races so many on a private Redis, tells how far it is, and returns what came of them."""
 
     async def run(ordering: str) -> dict[str, Any]:
         began, cpu = time.perf_counter(), time.process_time()
         with tempfile.TemporaryDirectory() as directory, RedisServer(Path(directory) / "redis") as server:
             async with table(GAME, Keys(Path(directory)), server.url, replicas=2) as there:
-                found = await race(there, ordering, reactions // 2)
+                found = await race(there, ordering, reactions // 2, tell)
         seconds = {"seconds": round(time.perf_counter() - began, 1), "cpu_seconds": round(time.process_time() - cpu, 1)}
         return {**vars(found), "breaks": 0, **seconds}
 
     return {ordering: asyncio.run(run(ordering)) for ordering in ("ARRIVAL", "COMPENSATED")}
 
 
-async def race(there: Table, ordering: str, reactions: int) -> Found:
+async def race(there: Table, ordering: str, reactions: int, tell: Callable[[str], None] = lambda _: None) -> Found:
     """Plays matches of six over two replicas until so many reactions were sent, and holds every round to its rules."""
-    found = Found()
+    found, began, told = Found(), time.perf_counter(), 0.0
 
     async def play_on(rng: random.Random) -> None:
+        nonlocal told
         while found.reactions < reactions:
             await _match(there, ordering, reactions, rng, found)
+            seconds = time.perf_counter() - began
+            if seconds - told > _TELL_SECONDS:
+                told = seconds
+                tell(f"{ordering}: {found.reactions:,} of {reactions:,} reactions, {found.matches} matches, {seconds:.0f} s")
 
     await asyncio.gather(*(play_on(random.Random(n)) for n in range(_AT_ONCE)))
     return found
