@@ -56,6 +56,7 @@ check: $(DEV) ## lint, types, arrows between modules, protos, Kubernetes overlay
 	$(BIN)/python -m tests.deploy.manifests
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	@diff -r -x __pycache__ .cache/gen/gloaming proto/gen/gloaming || { echo 'proto/gen is not what the protos give: make proto'; exit 1; }
+	$(BIN)/python -m gateway.generated --check
 
 bench: $(DEV) ## measure rules, moves over REST, the pillow path, a crowd and memory, as JSON, in some 5 minutes: ARGS=pillow
 	$(BIN)/python -m tests.bench $(ARGS)
@@ -69,12 +70,13 @@ soak: $(DEV) ## play all games at random, PLIES=1000000 by their rules alone, an
 chaos: $(DEV) ## break one thing after the other under 200 live matches, and check every move: ARGS="--redis cluster", ARGS="--churn 100000"
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-proto: $(DEV) ## generate proto/gen from the protos
+proto: $(DEV) ## generate proto/gen and what pages repeat of the protos and the code
 	@$(MAKE) --no-print-directory generated OUT=.cache/gen
 	rm -rf proto/gen/gloaming
 	mkdir -p proto/gen
 	mv .cache/gen/gloaming proto/gen/
 	$(BIN)/python -m gateway.comments
+	$(BIN)/python -m gateway.generated
 
 baseline: $(DEV) ## take today's protos as what `make check` compares later ones with
 	$(BIN)/buf build proto -o proto/baseline.binpb

@@ -4,6 +4,7 @@ python -m gateway                                            serves
 python -m gateway keys DIRECTORY                             makes the keys that access tokens are signed and checked with
 python -m gateway token --subject ops --scope host           prints an access token, as `python -m gateway.admin token` does
 python -m gateway settings                                   prints what the environment may set, as a table in Markdown
+python -m gateway reasons                                    prints every reason that a refusal may have, as tables in Markdown
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from gateway import admin
+from gateway import admin, reasons
 from gateway.app import create_app
 from gateway.protocol import HEAD_BYTES, MESSAGE_BYTES, Protocol, WebSocket
 from gateway.settings import GatewaySettings, table
@@ -98,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keys.add_argument("directory", type=Path, help="where signing-key.pem (for the gateway alone) and jwks.json (for every service) go")
     admin.token_arguments(commands.add_parser("token", help="print an access token, for operators"))
     commands.add_parser("settings", help="print what the environment may set, as a table in Markdown")
+    commands.add_parser("reasons", help="print every reason that a refusal may have, as tables in Markdown")
     asked = parser.parse_args(arguments)
     match asked.command:
         case "keys":
@@ -109,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             admin.token(asked)
         case "settings":
             print(table())
+        case "reasons":
+            print(reasons.table())
         case _:
             serve(read(GatewaySettings))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import ipaddress
 import json
 from collections.abc import AsyncIterator
 
@@ -33,6 +34,7 @@ from gateway.matches import Matches
 from gateway.matching import Matching, Pace
 from gateway.news import Kind, News
 from gateway.operations import operations_of
+from gateway.outward import Outward
 from gateway.pages import Pages
 from gateway.players import Players
 from gateway.ratings import Ratings
@@ -44,6 +46,7 @@ from gateway.site import Site
 from gateway.tickets import Tickets
 from gateway.tokens import HostToken, Signer
 from gateway.upstream import Services
+from gateway.webhooks import PACE, Notices, Webhooks
 from services.kit import tracing
 from services.kit.errors import Error
 from services.kit.identity import Identity
@@ -91,7 +94,10 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     matching = Matching(storage, players, host, news, pace)
     tickets = Tickets(matching, players, answers, news, ratings=ratings, parties=rooms, draining=draining)
     rooms.tickets, matching.party_over = tickets, rooms.party_over
-    players.forgetting = (tickets.forget, rooms.forget)
+    networks = [ipaddress.ip_network(each) for each in settings.webhook_networks]
+    webhooks = Webhooks(storage, players, on=settings.webhooks, networks=networks)
+    notices = Notices(storage, services, token, Outward(networks, seconds=PACE.seconds), PACE) if settings.webhooks else None
+    players.forgetting = (tickets.forget, rooms.forget, webhooks.forget)
     told: dict[Kind, Told] = {"room": Told(rooms.read, rooms.of), "ticket": Told(tickets.read, tickets.live)}
     results = Results(services, token, players, ratings)
     # An access token may be in use without a refresh.
@@ -101,12 +107,13 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
     look = min(limits.look_seconds, settings.ticket_unseen_seconds / 3)
     limits = dataclasses.replace(limits, waiting_bytes=settings.socket_buffer, look_seconds=look)
     live = Live(relay, identity, draining, limits, news, told, throttle)
-    resources = (players, matches, rooms, tickets, Catalogue(), Leaderboards(players, ratings), Health(storage, services, draining))
+    more = (webhooks, Catalogue(), Leaderboards(players, ratings), Health(storage, services, draining))
+    resources = (players, matches, rooms, tickets, *more)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
-            async with services, results, guests, relay, news, live, rooms, matching:
+            async with services, results, guests, relay, news, live, rooms, matching, notices or contextlib.nullcontext():
                 yield
         finally:
             await storage.close()
@@ -151,7 +158,7 @@ def create_app(settings: GatewaySettings, limits: Limits = _LIMITS, patience: Pa
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=_READ_BY_PAGES,
             expose_headers=_SHOWN_TO_PAGES,
             max_age=600,
@@ -187,7 +194,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         return Response(status_code=499)  # nobody is there to read it; for the log
     if isinstance(error, HTTPException) and error.status_code == 405:
         # A path's methods are routes of their own: what is allowed is what any of them allows.
-        probes = ({**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST"))
+        probes = ({**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST", "PUT"))
         allowed = [probe["method"] for probe in probes if any(route.matches(probe)[0] is Match.FULL for route in request.app.routes)]
         allowed += ["HEAD"] if "GET" in allowed else []
         error = HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})

@@ -59,7 +59,7 @@ _COUNTED = re.compile(rb"gateway:\{ratings/([a-z_]+)\}:counted:")
 _RATINGS = re.compile(rb"gateway:\{ratings/([a-z_]+)\}:(players|board)$")
 # A key that is made after the names were read belongs to its tag all the same.
 _SIBLINGS = ("match", "events", "answers", "present", "round")
-_OF_PLAYER = ("player", "refresh", "matches", "live", "rooms")
+_OF_PLAYER = ("player", "refresh", "matches", "live", "rooms", "notices")
 _PROBE = "gateway:{backup}:probe"
 _PROBE_MS = 10_000
 

@@ -29,8 +29,8 @@ def comments() -> Mapping[str, str]:
     return kept
 
 
-def extract(proto: Path = _PROTO) -> dict[str, str]:
-    """Reads the comments of every .proto file."""
+def parse(proto: Path = _PROTO) -> descriptor_pb2.FileDescriptorSet:
+    """Reads every .proto file, its comments included."""
     from grpc_tools import protoc
 
     files = sorted(str(path) for path in proto.glob("gloaming/*/v*/*.proto"))
@@ -39,9 +39,13 @@ def extract(proto: Path = _PROTO) -> dict[str, str]:
         flags = [f"-I{proto}", f"-I{well_known}", "--include_source_info", f"--descriptor_set_out={image.name}"]
         if protoc.main(["protoc", *flags, *files]) != 0:
             raise RuntimeError("the .proto files cannot be read")
-        parsed = descriptor_pb2.FileDescriptorSet.FromString(Path(image.name).read_bytes())
+        return descriptor_pb2.FileDescriptorSet.FromString(Path(image.name).read_bytes())
+
+
+def extract(proto: Path = _PROTO) -> dict[str, str]:
+    """Returns the comments of every .proto file, as `comments` does."""
     found: dict[str, str] = {}
-    for file in parsed.file:
+    for file in parse(proto).file:
         for location in file.source_code_info.location:
             comment = " ".join(location.leading_comments.split())
             name = _name(file, location.path)

@@ -42,6 +42,17 @@ TICKET_SECONDS = Histogram(
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 60, 120, 300, 600),
 )
 
+WEBHOOKS = Counter(
+    "gloaming_webhooks",
+    "Notices to webhooks, by what became of a try: told, failed, given_up, dropped (no news any more), gone (410), disabled.",
+    ["outcome"],
+)
+WEBHOOK_SECONDS = Histogram(
+    "gloaming_webhook_seconds",
+    "Time from when a notice was taken in until its webhook took it.",
+    buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 300, 3600, 86_400),
+)
+
 RESULTS = Counter(
     "gloaming_results",
     "Results of rated matches, by what became of them: counted, repeated, abandoned, unsound, failed.",

@@ -11,14 +11,16 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from gateway import problems
+from gateway import frames, problems
 from gateway.exchange import JSON
 from gateway.limits import LIMITED
 from gateway.matches import MOST_A_PAGE, PAGE
 from gateway.operations import Operation, Says
+from gateway.protocol import SOCKET_PATH
 from gateway.registry import GAMES, descriptor_of
 from gateway.schemas import Schemas
 from gloaming.gateway.v1 import gateway_pb2
+from gloaming.live.v1 import live_pb2
 from gloaming.table.v1 import table_pb2
 
 _DESCRIPTION = """\
@@ -28,6 +30,11 @@ values that are newer than this document: skip them.
 
 Sign in with `POST /v1/players`, then send `Authorization: Bearer <accessToken>`. Errors are `application/problem+json` (RFC 9457); `reason`
 is the word that gRPC's ErrorInfo has.
+"""
+
+_SOCKET = """\
+Offer one of the subprotocols and, where no header can be set, the token beside it as `bearer.<accessToken>`. Each message of a client's is
+a `client` frame, each of the server's a `server` frame; in `gloaming.v1.proto` these are binary, of the package gloaming.live.v1.
 """
 
 _TAGS = {
@@ -134,6 +141,18 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
+        "webhooks": {"notice": {"post": _notice(schemas)}},
+        # OpenAPI has no words for sockets. Standing here, their frames are among the types that generators make.
+        "x-websockets": {
+            SOCKET_PATH: {
+                "summary": "Every match, room and ticket of the caller over one connection",
+                "description": _SOCKET,
+                "subprotocols": [frames.JSON, frames.PROTO],
+                "client": schemas.ref(descriptor_of(live_pb2.ClientFrame)),
+                "server": schemas.ref(descriptor_of(live_pb2.ServerFrame)),
+                "security": [{"bearer": []}],
+            }
+        },
         "components": {
             "schemas": dict(sorted(schemas.named.items())),
             "securitySchemes": {
@@ -148,6 +167,30 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     }
 
 
+def _notice(schemas: Schemas) -> dict[str, Any]:
+    """What a player's webhook gets."""
+    headers = {
+        "webhook-id": "Names the notice; the same each time that it is sent.",
+        "webhook-timestamp": "When it is sent, in seconds since 1970.",
+        "webhook-signature": "`v1,` and the HMAC-SHA-256 of `id.timestamp.body` in base64, its key what follows `whsec_` in the secret.",
+    }
+    return {
+        "operationId": "notice",
+        "tags": ["players"],
+        "summary": "What is told to a webhook",
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "schema": {"type": "string"}, "description": text}
+            for name, text in headers.items()
+        ],
+        "requestBody": {"required": True, "content": {JSON: {"schema": schemas.ref(descriptor_of(gateway_pb2.WebhookNotice))}}},
+        "responses": {
+            "2XX": {"description": "It is taken"},
+            "410": {"description": "Nothing more is wanted here"},
+            "default": {"description": "It is sent again later"},
+        },
+    }
+
+
 def _inputs() -> list[Descriptor]:
     """The messages that a client may send."""
     own: list[type[Message]] = [
@@ -158,6 +201,8 @@ def _inputs() -> list[Descriptor]:
         gateway_pb2.CreateRoomRequest,
         gateway_pb2.KickRequest,
         gateway_pb2.ReadyRequest,
+        gateway_pb2.SetWebhookRequest,
+        live_pb2.ClientFrame,
     ]
     games = [game.messages[name] for game in GAMES.values() for name in ("Options", "Move")]
     return [descriptor_of(message) for message in (*own, table_pb2.Settings, *games)]

@@ -142,6 +142,11 @@ def operation(
     return declare
 
 
+def declared(kind: type) -> list[Operation]:
+    """Returns what a class declares, in the order in which it is written."""
+    return [getattr(handler, _OPERATION) for handler in vars(kind).values() if hasattr(handler, _OPERATION)]
+
+
 def operations_of(resource: object) -> list[tuple[Operation, Callable[[Request], Awaitable[Response]]]]:
     """Returns the operations of a resource, in the order in which they are written."""
     names = (name for kind in type(resource).__mro__ for name in vars(kind))

@@ -27,10 +27,18 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 
 _UNREACHABLE = "the game's service cannot be reached; try again"
-_WITHOUT_REASON = {
+# Said where a game's service gave no reason: the code is one.
+WITHOUT_REASON = {
     grpc.StatusCode.UNAVAILABLE: _UNREACHABLE,
     grpc.StatusCode.CANCELLED: _UNREACHABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED: "the game's service takes too long; try again",
+}
+
+# Reason and detail of what HTTP alone refuses, by its status; of any other, the last.
+OF_HTTP = {
+    404: ("PATH_NOT_FOUND", "there is nothing at this path"),
+    405: ("METHOD_NOT_ALLOWED", "this path has other methods; see the header Allow"),
+    400: ("BAD_REQUEST", "the request is malformed"),
 }
 
 _log = structlog.get_logger(__name__)
@@ -113,7 +121,7 @@ def _of_service(error: grpc.aio.AioRpcError) -> Response:
         return internal()
     if not reason:
         # Not a refusal of the service's: something on the way to it, or its own slowness.
-        return problem(status, code.name, _WITHOUT_REASON.get(code, "the game's service refuses, and does not say why"))
+        return problem(status, code.name, WITHOUT_REASON.get(code, "the game's service refuses, and does not say why"))
     wrong, retry_after = [], None
     for detail in details:
         if isinstance(detail, error_details_pb2.BadRequest):
@@ -147,8 +155,5 @@ def _read(error: grpc.aio.AioRpcError) -> tuple[str, list[error_details_pb2.BadR
 
 
 def _of_starlette(error: HTTPException) -> Response:
-    reason, detail = {
-        404: ("PATH_NOT_FOUND", "there is nothing at this path"),
-        405: ("METHOD_NOT_ALLOWED", "this path has other methods; see the header Allow"),
-    }.get(error.status_code, ("BAD_REQUEST", "the request is malformed"))
+    reason, detail = OF_HTTP.get(error.status_code, OF_HTTP[400])
     return problem(error.status_code, reason, detail, headers=error.headers)

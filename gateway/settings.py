@@ -78,6 +78,11 @@ class GatewaySettings(Common):
     most_live_matches: int = Field(
         default=200, ge=0, le=1000, description="Matches that one player may have going when asking for another; `0`: no limit."
     )
+    webhook_networks: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="Networks in which players' webhooks may be beside public addresses, separated by commas; there by http and on every "
+        "port too.",
+    )
     cors_origins: Annotated[list[str], NoDecode] = Field(default=[], description="Origins whose pages may call, separated by commas.")
 
     @field_validator("services", mode="before")
@@ -121,7 +126,7 @@ class GatewaySettings(Common):
         rate(value)
         return value
 
-    @field_validator("trusted_proxies")
+    @field_validator("trusted_proxies", "webhook_networks")
     @classmethod
     def _networks(cls, value: list[str]) -> list[str]:
         for network in value:
@@ -136,7 +141,7 @@ class GatewaySettings(Common):
                 raise ValueError("give origins as browsers name them, as in https://play.example,http://localhost:5173, or *")
         return value
 
-    @field_validator("cors_origins", "trusted_proxies", mode="before")
+    @field_validator("cors_origins", "trusted_proxies", "webhook_networks", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value

@@ -31,6 +31,7 @@ from services.kit.tls import Certificate, Pems
 _PROBE_SECONDS = 1.0
 # What every service serves beside its game's own verbs.
 _RESULTS = "/gloaming.relay.v1.ResultService"
+_TURNS = "/gloaming.relay.v1.TurnService"
 _OPERATOR = "/gloaming.operator.v1.OperatorService"
 _BESIDE = {
     "Check": Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest, health_pb2.HealthCheckResponse, False),
@@ -38,6 +39,8 @@ _BESIDE = {
     "AcknowledgeResults": Method(
         f"{_RESULTS}/AcknowledgeResults", relay_pb2.AcknowledgeResultsRequest, relay_pb2.AcknowledgeResultsResponse, False
     ),
+    "ListTurns": Method(f"{_TURNS}/ListTurns", relay_pb2.ListTurnsRequest, relay_pb2.ListTurnsResponse, False),
+    "AcknowledgeTurns": Method(f"{_TURNS}/AcknowledgeTurns", relay_pb2.AcknowledgeTurnsRequest, relay_pb2.AcknowledgeTurnsResponse, False),
     "ListMatches": Method(f"{_OPERATOR}/ListMatches", operator_pb2.ListMatchesRequest, operator_pb2.ListMatchesResponse, True),
     "InspectMatch": Method(f"{_OPERATOR}/InspectMatch", operator_pb2.InspectMatchRequest, operator_pb2.InspectMatchResponse, False),
     "EndMatch": Method(f"{_OPERATOR}/EndMatch", operator_pb2.EndMatchRequest, operator_pb2.EndMatchResponse, False),

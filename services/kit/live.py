@@ -343,7 +343,8 @@ class Connection:
 
     async def finish(self) -> None:
         """Waits until all that was asked is answered; then nothing more is watched."""
-        while going_on := {*self._deciding, *([self._working] if self._working else [])}:
+        while self._working or self._deciding:
+            going_on: list[asyncio.Future[Any]] = [*self._deciding, *([self._working] if self._working else [])]
             await asyncio.wait(going_on)
         for match_id in list(self._watching):
             self._unwatch(match_id)

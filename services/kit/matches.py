@@ -48,6 +48,7 @@ from services.kit.sessions import (
 )
 from services.kit.settings import ServiceSettings
 from services.kit.storage import Storage
+from services.kit.turns import Turns
 
 # A move without an expected version is judged again so often when others keep moving first.
 _JUDGED_AT_MOST = 8
@@ -62,10 +63,12 @@ _TRUSTED_SECONDS = 1.0
 _DAY = 86_400
 
 By = table_pb2.Played.By
-# Among the deadlines of seats, the one of the window, that of a pending reaction, when the match is given up, and that it has ended.
-_NO_SEAT, _PENDING, _GIVEN_UP, _ENDED = -1, -2, -3, -4
-# A match that has ended is woken so much later: its result is to be handed out, and its other wake-ups to be settled.
-_ENDED_MS = 100
+# Among the deadlines of seats, the one of the window, that of a pending reaction, when the match is given up, that it has ended, and that a
+# player is to move.
+_NO_SEAT, _PENDING, _GIVEN_UP, _ENDED, _TURN = -1, -2, -3, -4, -5
+# A match that has ended is woken so much later: its result is to be handed out, and its other wake-ups to be settled. So is one in which it
+# has come to be a player's turn, where that is to be told.
+_ENDED_MS = _TURN_MS = 100
 # A match is given up after the time that the operator sets and that of so many moves.
 _MOVES_TO_ABANDON = 3
 
@@ -84,6 +87,7 @@ class Matches:
         self.feeds = Feeds(self._sessions, self._bells, self._load, self._messages.seat_given_up, self._attended)
         self._presence = Presence(settings, self.feeds.seats, self._attend)
         self.results = Results(game, storage, self._sessions, self._messages, settings)
+        self.turns = Turns(game, storage, self._sessions, self._messages, settings, self._deadlines.credit)
         self._rng = random.SystemRandom()
         self._reactions = (
             Reactions(
@@ -297,12 +301,15 @@ class Matches:
             if session.table.outcome:
                 if _is_rated(session):
                     await self.results.put(match_id)
+                await self.turns.put(session)
                 return None
             if not dues:
+                await self.turns.put(session)
                 return None
             seat = min(dues, key=dues.__getitem__)
             # Clocks have run until that moment: what came after may yet turn out to be an outage.
             if dues[seat] > moment.now or seat == _PENDING:
+                await self.turns.put(session)
                 return dues[seat]
             late = (session.now - dues[seat]) / 1000
             if seat == _NO_SEAT:
@@ -662,6 +669,8 @@ class Matches:
                 fresh[_GIVEN_UP] = self._abandon_ms(settings)
         if table.outcome and (settings.rated or _humans(table)):
             fresh[_ENDED] = _ENDED_MS
+        if self.turns.noted and self.turns.to_move(table, state):
+            fresh[_TURN] = _TURN_MS
         kept = [seat.due for n, seat in enumerate(table.seats) if n in timed and n not in fresh and seat.due is not None]
         if window and table.window and _NO_SEAT not in fresh:
             kept.append(table.window.due)

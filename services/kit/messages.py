@@ -103,6 +103,19 @@ class Messages:
             finish_time=_timestamp(last.time),
         )
 
+    def turn(self, session: Session, to_move: Sequence[int], last: Placed, credit: int) -> relay_pb2.Turn:
+        """Whose turn it is, or how the match ended, with its last event; `credit` as in `match`."""
+        table = session.table
+        credited = max(0, credit - table.credit)
+        return relay_pb2.Turn(
+            match_id=session.match_id,
+            version=session.version,
+            seats=[_seat(n, seat, connected=n in session.present, credited=credited) for n, seat in enumerate(table.seats)],
+            to_move=to_move,
+            outcome=_outcome(table.outcome) if table.outcome else None,
+            time=_timestamp(last.time),
+        )
+
     def entries(self, events: Iterable[Value], seats: int) -> list[Entry]:
         """The game's events for the stream, as each viewer may know them."""
         return [self._entry(event, seats) for event in events]

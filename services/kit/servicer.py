@@ -36,12 +36,13 @@ Duplex = Callable[[Caller, AsyncIterator[bytes]], AsyncGenerator[bytes, None]]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 _RELAY = f"/{relay_pb2.DESCRIPTOR.services_by_name['RelayService'].full_name}/Relay"
 _RESULTS = relay_pb2.DESCRIPTOR.services_by_name["ResultService"].full_name
+_TURNS = relay_pb2.DESCRIPTOR.services_by_name["TurnService"].full_name
 _OPERATOR = operator_pb2.DESCRIPTOR.services_by_name["OperatorService"].full_name
 _INTERNAL = status_pb2.Status(code=code_pb2.INTERNAL, message="this is our fault; it has been logged")
 
 
 def handlers(game: Game, matches: Matches, live: Live, operator: Operator, identity: Identity) -> grpc.GenericRpcHandler:
-    """The handlers of every verb that the game's service declares, of the relay, of the results and of what operators ask for."""
+    """The handlers of every verb that the game's service declares, of the relay, of results and turns, and of what operators ask for."""
     unary: dict[str, Unary] = {
         "CreateMatch": matches.create,
         "GetMatch": lambda request, caller: matches.get(request.match_id, caller),
@@ -70,6 +71,12 @@ def handlers(game: Game, matches: Matches, live: Live, operator: Operator, ident
     }
     for name, (request, verb) in results.items():
         verbs[f"/{_RESULTS}/{name}"] = grpc.unary_unary_rpc_method_handler(_unary(name, request, verb, identity))
+    turns: dict[str, tuple[Any, Unary]] = {
+        "ListTurns": (relay_pb2.ListTurnsRequest, matches.turns.hand_out),
+        "AcknowledgeTurns": (relay_pb2.AcknowledgeTurnsRequest, matches.turns.acknowledge),
+    }
+    for name, (request, verb) in turns.items():
+        verbs[f"/{_TURNS}/{name}"] = grpc.unary_unary_rpc_method_handler(_unary(name, request, verb, identity))
     operators: dict[str, tuple[Any, Unary]] = {
         "InspectMatch": (operator_pb2.InspectMatchRequest, operator.inspect),
         "EndMatch": (operator_pb2.EndMatchRequest, operator.end),

@@ -115,6 +115,9 @@ class Common(Redis):
     wait_replicas: int = Field(default=0, ge=0, le=10, description="So many Redis replicas have a move before it is acknowledged.")
     wait_ms: int = Field(default=500, ge=1, le=900, description="How long they have for it; then the answer is 503, and safe to repeat.")
     jwks_file: FilePath = Field(description="Public keys of access tokens (JWKS).")
+    webhooks: bool = Field(
+        default=False, description="Whether players may have their turns told to a URL of their own; the same for all processes."
+    )
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
     drain_seconds: float = Field(default=10, ge=0, le=300, description="How long a stopping process lets calls finish.")
     tls_cert_file: CertificateFile = Field(

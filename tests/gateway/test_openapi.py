@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -13,15 +14,19 @@ import httpx
 import jsonschema
 import pytest
 import schemathesis
+from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis.errors import Unsatisfiable
 from redis.asyncio import Redis
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.routing import WebSocketRoute
 
+from gateway import transcoding
 from gateway.comments import comments, extract
 from gateway.registry import GAMES
 from gateway.schemas import DRAFT
+from gloaming.live.v1 import live_pb2
+from gloaming.night_clan.v1 import night_clan_pb2
 from tests.gateway.stand import Stand, stand
 from tests.harness import EVERY_GAME, Keys, table
 
@@ -97,7 +102,7 @@ async def test_every_operation_is_whole(document: dict[str, Any]) -> None:
         named = {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
         assert named == set(re.findall(r"{(\w+)}", path)), path
         assert any(status.startswith("2") for status in operation["responses"])
-        assert ("requestBody" in operation) == (method in ("POST", "PATCH")), path
+        assert ("requestBody" in operation) == (method in ("POST", "PATCH", "PUT")), path
     assert len(ids) == len(set(ids))
 
 
@@ -155,7 +160,29 @@ async def test_games_are_told_apart_by_their_id(document: dict[str, Any]) -> Non
         assert create["properties"]["game"]["enum"] == [game]
         assert create["properties"]["seats"]["items"]["oneOf"][0]["properties"]["player"]["enum"] == ["me"]
         assert schemas[f"{name}Match"]["properties"]["game"]["enum"] == [game]
-        assert set(schemas[f"{name}SubmitMove"]["properties"]) == {"move"}
+    move = schemas["SubmitMove"]
+    assert (set(move["properties"]), move["required"], move["additionalProperties"]) == ({"move"}, ["move"], False)
+    assert move["properties"]["move"]["anyOf"] == [{"$ref": f"#/components/schemas/{name}Move"} for name in names.values()]
+
+
+async def test_the_frames_of_the_live_socket_are_described_as_they_are(document: dict[str, Any]) -> None:
+    socket = document["x-websockets"]["/v1/live"]
+    client, server = (
+        jsonschema.Draft202012Validator({**socket[side], "components": document["components"]}) for side in ("client", "server")
+    )
+    client.validate({"requestId": "1", "move": {"matchId": "night_clan-abcdefgh", "move": {"keep": {}}, "expectedVersion": 1}})
+    client.validate({"pong": {"nonce": "n"}})
+    assert not client.is_valid({"requestId": "1", "resign": {}})
+    sent = live_pb2.ServerFrame()
+    sent.messages.add().result.request_id = "1"
+    sent.messages.add().problem.retry_after = 1
+    event = night_clan_pb2.Event(hand_kept=night_clan_pb2.HandKept(seat=1))
+    happened = live_pb2.Event(match_id="night_clan-abcdefgh", time=Timestamp(seconds=1), event=event.SerializeToString())
+    sent.messages.add().event.CopyFrom(happened)
+    sent.messages.add().ping.nonce = "n"
+    sent.messages.add().draining.SetInParent()
+    server.validate(json.loads(transcoding.render(sent)))
+    assert not server.is_valid({"messages": [{"event": {"matchId": "night_clan-abcdefgh"}}]})
 
 
 @pytest.fixture

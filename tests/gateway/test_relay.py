@@ -15,7 +15,8 @@ from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
 from gateway import relay
-from gateway.relay import Patience, resolve
+from gateway.relay import Patience
+from gateway.targets import resolve
 from gloaming.live.v1 import live_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.relay.v1 import relay_pb2

@@ -31,6 +31,7 @@ _WRONG = {
     "services": "chess=127.0.0.1:1",
     "ticket_bands": "0:100,5:50",
     "trusted_proxies": "10.0.0.0/8,home",
+    "webhook_networks": "10.0.0.0/8,home",
     "cors_origins": "play.example",
     **dict.fromkeys((name for name in GatewaySettings.model_fields if name.startswith("limit_")), "many"),
 }

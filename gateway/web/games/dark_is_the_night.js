@@ -104,7 +104,7 @@ function marks({ announcements }) {
 
 /** @param {import("../game.js").Table} table */
 function board(table) {
-  return h("div", { class: "dark-is-the-night" }, night(table), notes(table), h("div", { class: "dock" }, choices(table)));
+  return h("div", { class: "dark-is-the-night" }, night(table), h("div", { class: "dock" }, choices(table)), notes(table));
 }
 
 function night(table) {

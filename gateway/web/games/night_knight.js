@@ -94,14 +94,14 @@ function place(table, seat, index) {
   const [badge, look] = badges(table, seat, result);
   const props = {
     class: `seat seat-${seat} ${isTarget ? "playable" : ""} ${seat === me ? "me" : ""}`,
-    vars: { "--x": `${50 + 36 * Math.cos(angle)}%`, "--y": `${48.5 + 35 * Math.sin(angle)}%` },
+    vars: { "--x": `${50 + 36 * Math.cos(angle)}%`, "--y": `${49.4 + 34 * Math.sin(angle)}%` },
     "data-key": `seat-${seat}`,
   };
   const inside = [
     h("span", { class: "name" }, emblem(seat), h("b", {}, seat === me ? "You" : table.seats[seat].name)),
     h(
       "span",
-      { class: `card ${shown ? "up" : "down"}`, "data-key": shown ? `card-${view.round}-${seat}` : null },
+      { class: `card ${shown ? "" : "down"}` },
       shown
         ? [icon(shown.icon, "character"), h("span", { class: "what" }, shown.short)]
         : h("span", { class: "what" }, revealed ? "?" : ""),
@@ -289,8 +289,8 @@ function art() {
     svg("circle", { cx: 128, cy: 22, r: 12, class: "moon" }),
     svg("path", { class: "far", d: "M0 90V30h8v6h8v-6h8v6h8v-6h8v36h80V30h8v6h8v-6h8v6h8v-6h8v60z" }),
     svg("path", { class: "near", d: "M0 90V74c50-7 110-7 160 0v16z" }),
-    svg("path", { class: "lit", d: PILLOW, transform: "translate(36 22) scale(1.1)" }),
-    svg("path", { class: "near", d: "M80 38c2 1.5 4.5 2 7 2 0 7-2.5 12-7 15-4.5-3-7-8-7-15 2.5 0 5-.5 7-2z" }),
+    svg("path", { class: "lit", d: PILLOW, transform: "translate(46 30) scale(.85)" }),
+    svg("path", { class: "near", d: "M80 44c2 1.5 4 2 6 2 0 6-2 10-6 13-4-3-6-7-6-13 2 0 4-.5 6-2z" }),
   );
 }
 

@@ -9,9 +9,10 @@ import argparse
 import json
 import sys
 
+from tests import node
 from tests.bench import machine, pillow
 from tests.bench.peers.contest import Contestant, contest
-from tests.bench.peers.peer import Peer, PeerError, node_version
+from tests.bench.peers.peer import Peer, PeerError
 
 # Some 5 to 8 s each, start and warm-up included, on two cores. boardgame.io has no 50 rooms: 10 fill its process already.
 PEERS = [
@@ -35,8 +36,8 @@ def main() -> int:
     asked = parser.parse_args()
     chosen = [contestant for contestant in CONTESTANTS if contestant.name in (asked.contestant or names)]
     try:
-        measured = {"node": node_version(), **machine.described(), **contest(chosen, asked.rooms, asked.turns, pillow.NAME)}
-    except (PeerError, pillow.PillowError) as error:
+        measured = {"node": node.version(), **machine.described(), **contest(chosen, asked.rooms, asked.turns, pillow.NAME)}
+    except (node.NodeError, PeerError, pillow.PillowError) as error:
         print(error, file=sys.stderr)
         return 1
     print(json.dumps(measured, indent=2))

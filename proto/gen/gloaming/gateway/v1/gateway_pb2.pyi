@@ -324,6 +324,60 @@ class ListMatchesResponse(_message.Message):
     next_page_token: str
     def __init__(self, matches: _Optional[_Iterable[_Union[MatchSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class SetWebhookRequest(_message.Message):
+    __slots__ = ("url",)
+    URL_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    def __init__(self, url: _Optional[str] = ...) -> None: ...
+
+class Webhook(_message.Message):
+    __slots__ = ("url", "create_time", "secret", "last_success_time", "last_failure", "disabled")
+    class Failure(_message.Message):
+        __slots__ = ("time", "reason")
+        TIME_FIELD_NUMBER: _ClassVar[int]
+        REASON_FIELD_NUMBER: _ClassVar[int]
+        time: _timestamp_pb2.Timestamp
+        reason: str
+        def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+    URL_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
+    LAST_SUCCESS_TIME_FIELD_NUMBER: _ClassVar[int]
+    LAST_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    DISABLED_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    create_time: _timestamp_pb2.Timestamp
+    secret: str
+    last_success_time: _timestamp_pb2.Timestamp
+    last_failure: Webhook.Failure
+    disabled: bool
+    def __init__(self, url: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., secret: _Optional[str] = ..., last_success_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_failure: _Optional[_Union[Webhook.Failure, _Mapping]] = ..., disabled: _Optional[bool] = ...) -> None: ...
+
+class WebhookNotice(_message.Message):
+    __slots__ = ("type", "timestamp", "data")
+    class Data(_message.Message):
+        __slots__ = ("match_id", "game", "seat", "version", "deadline", "outcome")
+        MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+        GAME_FIELD_NUMBER: _ClassVar[int]
+        SEAT_FIELD_NUMBER: _ClassVar[int]
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        DEADLINE_FIELD_NUMBER: _ClassVar[int]
+        OUTCOME_FIELD_NUMBER: _ClassVar[int]
+        match_id: str
+        game: str
+        seat: int
+        version: int
+        deadline: _timestamp_pb2.Timestamp
+        outcome: _table_pb2.Outcome
+        def __init__(self, match_id: _Optional[str] = ..., game: _Optional[str] = ..., seat: _Optional[int] = ..., version: _Optional[int] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_table_pb2.Outcome, _Mapping]] = ...) -> None: ...
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    timestamp: _timestamp_pb2.Timestamp
+    data: WebhookNotice.Data
+    def __init__(self, type: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., data: _Optional[_Union[WebhookNotice.Data, _Mapping]] = ...) -> None: ...
+
 class Empty(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

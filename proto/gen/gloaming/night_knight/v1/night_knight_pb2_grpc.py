@@ -164,9 +164,9 @@ class NightKnightServiceServicer:
 
     def Play(self, request_iterator, context):
         """Plays over one stream: reactions up, events down. Its frames are those of the live socket (gloaming.live.v1), with this game's own
-        messages in their places; refusals are `problem`s on the stream. The server measures the line by its pings (NK-19). Ends with
-        UNAUTHENTICATED when the token runs out, RESOURCE_EXHAUSTED (SLOW_READER) for a client that does not read, UNAVAILABLE (DRAINING) when
-        the replica is about to stop.
+        messages in their places; refusals are `problem`s on the stream. The server measures the line by its pings (NK-19). It ends when the
+        client ends its side, once all that was asked has its answer; with UNAUTHENTICATED when the token runs out, RESOURCE_EXHAUSTED
+        (SLOW_READER) for a client that does not read, UNAVAILABLE (DRAINING) when the replica is about to stop.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,7 +26,7 @@ from gloaming.table.v1 import table_pb2 as gloaming_dot_table_dot_v1_dot_table__
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgloaming/relay/v1/relay.proto\x12\x11gloaming.relay.v1\x1a\x1dgloaming/table/v1/table.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"7\n\x0cRelayRequest\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.gloaming.relay.v1.Up\"m\n\x02Up\x12\x12\n\nattachment\x18\x01 \x01(\r\x12\x0f\n\x05token\x18\x02 \x01(\tH\x00\x12\x0f\n\x05\x66rame\x18\x03 \x01(\x0cH\x00\x12\x17\n\rround_trip_ms\x18\x04 \x01(\rH\x00\x12\x10\n\x06\x64\x65tach\x18\x05 \x01(\x08H\x00\x42\x06\n\x04kind\":\n\rRelayResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.gloaming.relay.v1.Down\"~\n\x04\x44own\x12\x13\n\x0b\x61ttachments\x18\x01 \x03(\r\x12\r\n\x05\x66rame\x18\x02 \x01(\x0c\x12\x10\n\x08match_id\x18\x03 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\r\n\x05\x63lose\x18\x06 \x01(\r\x12\r\n\x05\x65nded\x18\x07 \x01(\x08\"\'\n\x12ListResultsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"A\n\x13ListResultsResponse\x12*\n\x07results\x18\x01 \x03(\x0b\x32\x19.gloaming.relay.v1.Result\"\xa0\x01\n\x06Result\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12&\n\x05seats\x18\x02 \x03(\x0b\x32\x17.gloaming.table.v1.Seat\x12+\n\x07outcome\x18\x03 \x01(\x0b\x32\x1a.gloaming.table.v1.Outcome\x12/\n\x0b\x66inish_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\".\n\x19\x41\x63knowledgeResultsRequest\x12\x11\n\tmatch_ids\x18\x01 \x03(\t\"\x1c\n\x1a\x41\x63knowledgeResultsResponse2^\n\x0cRelayService\x12N\n\x05Relay\x12\x1f.gloaming.relay.v1.RelayRequest\x1a .gloaming.relay.v1.RelayResponse(\x01\x30\x01\x32\xe0\x01\n\rResultService\x12\\\n\x0bListResults\x12%.gloaming.relay.v1.ListResultsRequest\x1a&.gloaming.relay.v1.ListResultsResponse\x12q\n\x12\x41\x63knowledgeResults\x12,.gloaming.relay.v1.AcknowledgeResultsRequest\x1a-.gloaming.relay.v1.AcknowledgeResultsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgloaming/relay/v1/relay.proto\x12\x11gloaming.relay.v1\x1a\x1dgloaming/table/v1/table.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"7\n\x0cRelayRequest\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.gloaming.relay.v1.Up\"m\n\x02Up\x12\x12\n\nattachment\x18\x01 \x01(\r\x12\x0f\n\x05token\x18\x02 \x01(\tH\x00\x12\x0f\n\x05\x66rame\x18\x03 \x01(\x0cH\x00\x12\x17\n\rround_trip_ms\x18\x04 \x01(\rH\x00\x12\x10\n\x06\x64\x65tach\x18\x05 \x01(\x08H\x00\x42\x06\n\x04kind\":\n\rRelayResponse\x12)\n\x08messages\x18\x01 \x03(\x0b\x32\x17.gloaming.relay.v1.Down\"~\n\x04\x44own\x12\x13\n\x0b\x61ttachments\x18\x01 \x03(\r\x12\r\n\x05\x66rame\x18\x02 \x01(\x0c\x12\x10\n\x08match_id\x18\x03 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\r\n\x05\x63lose\x18\x06 \x01(\r\x12\r\n\x05\x65nded\x18\x07 \x01(\x08\"\'\n\x12ListResultsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"A\n\x13ListResultsResponse\x12*\n\x07results\x18\x01 \x03(\x0b\x32\x19.gloaming.relay.v1.Result\"\xa0\x01\n\x06Result\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12&\n\x05seats\x18\x02 \x03(\x0b\x32\x17.gloaming.table.v1.Seat\x12+\n\x07outcome\x18\x03 \x01(\x0b\x32\x1a.gloaming.table.v1.Outcome\x12/\n\x0b\x66inish_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\".\n\x19\x41\x63knowledgeResultsRequest\x12\x11\n\tmatch_ids\x18\x01 \x03(\t\"\x1c\n\x1a\x41\x63knowledgeResultsResponse\"%\n\x10ListTurnsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\"J\n\x11ListTurnsResponse\x12&\n\x05turns\x18\x01 \x03(\x0b\x32\x17.gloaming.relay.v1.Turn\x12\r\n\x05\x63laim\x18\x02 \x01(\t\"\xb9\x01\n\x04Turn\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12&\n\x05seats\x18\x03 \x03(\x0b\x32\x17.gloaming.table.v1.Seat\x12\x0f\n\x07to_move\x18\x04 \x03(\x05\x12+\n\x07outcome\x18\x05 \x01(\x0b\x32\x1a.gloaming.table.v1.Outcome\x12(\n\x04time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\";\n\x17\x41\x63knowledgeTurnsRequest\x12\x11\n\tmatch_ids\x18\x01 \x03(\t\x12\r\n\x05\x63laim\x18\x02 \x01(\t\"\x1a\n\x18\x41\x63knowledgeTurnsResponse2^\n\x0cRelayService\x12N\n\x05Relay\x12\x1f.gloaming.relay.v1.RelayRequest\x1a .gloaming.relay.v1.RelayResponse(\x01\x30\x01\x32\xe0\x01\n\rResultService\x12\\\n\x0bListResults\x12%.gloaming.relay.v1.ListResultsRequest\x1a&.gloaming.relay.v1.ListResultsResponse\x12q\n\x12\x41\x63knowledgeResults\x12,.gloaming.relay.v1.AcknowledgeResultsRequest\x1a-.gloaming.relay.v1.AcknowledgeResultsResponse2\xd2\x01\n\x0bTurnService\x12V\n\tListTurns\x12#.gloaming.relay.v1.ListTurnsRequest\x1a$.gloaming.relay.v1.ListTurnsResponse\x12k\n\x10\x41\x63knowledgeTurns\x12*.gloaming.relay.v1.AcknowledgeTurnsRequest\x1a+.gloaming.relay.v1.AcknowledgeTurnsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,8 +51,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACKNOWLEDGERESULTSREQUEST']._serialized_end=789
   _globals['_ACKNOWLEDGERESULTSRESPONSE']._serialized_start=791
   _globals['_ACKNOWLEDGERESULTSRESPONSE']._serialized_end=819
-  _globals['_RELAYSERVICE']._serialized_start=821
-  _globals['_RELAYSERVICE']._serialized_end=915
-  _globals['_RESULTSERVICE']._serialized_start=918
-  _globals['_RESULTSERVICE']._serialized_end=1142
+  _globals['_LISTTURNSREQUEST']._serialized_start=821
+  _globals['_LISTTURNSREQUEST']._serialized_end=858
+  _globals['_LISTTURNSRESPONSE']._serialized_start=860
+  _globals['_LISTTURNSRESPONSE']._serialized_end=934
+  _globals['_TURN']._serialized_start=937
+  _globals['_TURN']._serialized_end=1122
+  _globals['_ACKNOWLEDGETURNSREQUEST']._serialized_start=1124
+  _globals['_ACKNOWLEDGETURNSREQUEST']._serialized_end=1183
+  _globals['_ACKNOWLEDGETURNSRESPONSE']._serialized_start=1185
+  _globals['_ACKNOWLEDGETURNSRESPONSE']._serialized_end=1211
+  _globals['_RELAYSERVICE']._serialized_start=1213
+  _globals['_RELAYSERVICE']._serialized_end=1307
+  _globals['_RESULTSERVICE']._serialized_start=1310
+  _globals['_RESULTSERVICE']._serialized_end=1534
+  _globals['_TURNSERVICE']._serialized_start=1537
+  _globals['_TURNSERVICE']._serialized_end=1747
 # @@protoc_insertion_point(module_scope)

@@ -87,3 +87,45 @@ class AcknowledgeResultsRequest(_message.Message):
 class AcknowledgeResultsResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class ListTurnsRequest(_message.Message):
+    __slots__ = ("page_size",)
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    def __init__(self, page_size: _Optional[int] = ...) -> None: ...
+
+class ListTurnsResponse(_message.Message):
+    __slots__ = ("turns", "claim")
+    TURNS_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    turns: _containers.RepeatedCompositeFieldContainer[Turn]
+    claim: str
+    def __init__(self, turns: _Optional[_Iterable[_Union[Turn, _Mapping]]] = ..., claim: _Optional[str] = ...) -> None: ...
+
+class Turn(_message.Message):
+    __slots__ = ("match_id", "version", "seats", "to_move", "outcome", "time")
+    MATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    TO_MOVE_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    match_id: str
+    version: int
+    seats: _containers.RepeatedCompositeFieldContainer[_table_pb2.Seat]
+    to_move: _containers.RepeatedScalarFieldContainer[int]
+    outcome: _table_pb2.Outcome
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, match_id: _Optional[str] = ..., version: _Optional[int] = ..., seats: _Optional[_Iterable[_Union[_table_pb2.Seat, _Mapping]]] = ..., to_move: _Optional[_Iterable[int]] = ..., outcome: _Optional[_Union[_table_pb2.Outcome, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class AcknowledgeTurnsRequest(_message.Message):
+    __slots__ = ("match_ids", "claim")
+    MATCH_IDS_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    match_ids: _containers.RepeatedScalarFieldContainer[str]
+    claim: str
+    def __init__(self, match_ids: _Optional[_Iterable[str]] = ..., claim: _Optional[str] = ...) -> None: ...
+
+class AcknowledgeTurnsResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -227,3 +227,131 @@ class ResultService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class TurnServiceStub:
+    """Every game service serves it beside its own verbs: whose turn it is and which matches have ended, where the services were told to note it
+    (GLOAMING_WEBHOOKS), until a gateway has told those who want to be told. Needs a token with the scope `relay`; else PERMISSION_DENIED
+    (SCOPE_MISSING).
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.ListTurns = channel.unary_unary(
+                '/gloaming.relay.v1.TurnService/ListTurns',
+                request_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsRequest.SerializeToString,
+                response_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsResponse.FromString,
+                _registered_method=True)
+        self.AcknowledgeTurns = channel.unary_unary(
+                '/gloaming.relay.v1.TurnService/AcknowledgeTurns',
+                request_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsRequest.SerializeToString,
+                response_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsResponse.FromString,
+                _registered_method=True)
+
+
+class TurnServiceServicer:
+    """Every game service serves it beside its own verbs: whose turn it is and which matches have ended, where the services were told to note it
+    (GLOAMING_WEBHOOKS), until a gateway has told those who want to be told. Needs a token with the scope `relay`; else PERMISSION_DENIED
+    (SCOPE_MISSING).
+    """
+
+    def ListTurns(self, request, context):
+        """Hands out matches in which somebody came to be to move, or that ended, as they are now; those noted first come first. Each is handed to
+        nobody else for the length of a lease, and comes again after that unless it is acknowledged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AcknowledgeTurns(self, request, context):
+        """Says that matches have been dealt with: they are not handed out again until more has happened in them. Those in which more has happened
+        meanwhile, and those that are not known, are passed over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_TurnServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'ListTurns': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTurns,
+                    request_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsRequest.FromString,
+                    response_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsResponse.SerializeToString,
+            ),
+            'AcknowledgeTurns': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcknowledgeTurns,
+                    request_deserializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsRequest.FromString,
+                    response_serializer=gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'gloaming.relay.v1.TurnService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('gloaming.relay.v1.TurnService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class TurnService:
+    """Every game service serves it beside its own verbs: whose turn it is and which matches have ended, where the services were told to note it
+    (GLOAMING_WEBHOOKS), until a gateway has told those who want to be told. Needs a token with the scope `relay`; else PERMISSION_DENIED
+    (SCOPE_MISSING).
+    """
+
+    @staticmethod
+    def ListTurns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gloaming.relay.v1.TurnService/ListTurns',
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsRequest.SerializeToString,
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.ListTurnsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcknowledgeTurns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gloaming.relay.v1.TurnService/AcknowledgeTurns',
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsRequest.SerializeToString,
+            gloaming_dot_relay_dot_v1_dot_relay__pb2.AcknowledgeTurnsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
