@@ -61,7 +61,7 @@ class Health:
         They can when Redis answers and the process is not about to stop. A game that is away takes no other with it: what each game's
         service says of itself (gRPC health v1: SERVING, …; or UNREACHABLE) is in the body, and `allServing` whether all of them serve.
         """
-        storage, services = await asyncio.gather(self._storage.alive(), self._look())
+        storage, services = await asyncio.gather(self._storage.alive("gateway"), self._look())
         draining = self._draining.is_set() or request.app.state.leaving.is_set()
         ready = storage and not draining
         all_serve = all(status == "SERVING" for status in services.values())

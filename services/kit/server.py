@@ -225,7 +225,7 @@ async def _report_health(health: HealthServicer, game: Game, storage: Storage) -
     """Keeps the health service true: the process lives (the empty name), the game is served (its own name) while Redis answers."""
     await health.set("", health_pb2.HealthCheckResponse.SERVING)
     while True:
-        alive = await storage.alive()
+        alive = await storage.alive(game.id)
         status = health_pb2.HealthCheckResponse.SERVING if alive else health_pb2.HealthCheckResponse.NOT_SERVING
         await health.set(game.service.full_name, status)
         await asyncio.sleep(_READY_SECONDS)

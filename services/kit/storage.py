@@ -27,6 +27,7 @@ from redis.exceptions import (
     ClusterDownError,
     ConnectionError,
     MovedError,
+    NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     RedisError,
@@ -207,10 +208,11 @@ class Storage:
         async with asyncio.timeout(CALL_SECONDS):
             await self.redis.ping()
 
-    async def alive(self) -> bool:
-        """Whether Redis answers now: one master, where there are several."""
+    async def alive(self, owner: str) -> bool:
+        """Whether Redis answers now, one master where there are several, and lets us have the keys of their owner, `gateway` or a game."""
         try:
             await self.ping()
+            await self._permitted(owner)
         except (RedisError, OSError) as fault:
             if self._answers:
                 log.warning("storage_lost", error=str(fault) or type(fault).__name__)
@@ -218,6 +220,14 @@ class Storage:
             return False
         self._answers = True
         return True
+
+    async def _permitted(self, owner: str) -> None:
+        """Raises NoPermissionError where our Redis user may not have the keys of their owner (deploy/redis/users.acl)."""
+        try:
+            await self.get(f"{owner}:nothing")
+        except Unavailable as fault:
+            if isinstance(fault.__cause__, NoPermissionError):
+                raise fault.__cause__ from None
 
     async def close(self) -> None:
         """Closes every connection."""
@@ -259,6 +269,8 @@ def _typed_faults() -> Iterator[None]:
         yield
     except (ConnectionError, TimeoutError, ReadOnlyError, BusyLoadingError, ClusterDownError, TryAgainError, AskError, OSError) as fault:
         raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not answer; try again") from fault
+    except NoPermissionError as fault:
+        raise Unavailable("STORAGE_UNAVAILABLE", "the storage does not let this server do that; its operator has to") from fault
     except ResponseError as fault:
         # redis-py takes the word off where it knows it.
         if (fault.status_code or str(fault).split(" ", 1)[0]) in _PASSING:

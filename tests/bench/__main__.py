@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.bench import crowd, machine, matching, memory, pillow, rest, rules
+from tests.bench import crowd, machine, matching, memory, moves, pillow, rest, rules
 
 BENCHES: dict[str, Callable[[], Any]] = {
     "rules": rules.measure,
     "rest_move": lambda: asyncio.run(rest.measure()),
+    "moves": moves.measure,
     "pillow": pillow.measure,
     "crowd": crowd.measure,
     "matching": lambda: asyncio.run(matching.measure()),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -16,10 +18,13 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
+from deploy.processes import LOCALHOST
 from deploy.redis_server import RedisServer
 from gateway import admin
 from gateway.registry import GAMES
+from services.kit.errors import Unavailable
 from services.kit.game import Game
+from services.kit.storage import Storage
 from tests.gateway.stand import stand
 from tests.harness import EVERY_GAME, Keys, play_out, table
 
@@ -32,16 +37,30 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
     return Keys(tmp_path_factory.mktemp("keys"))
 
 
+class Fenced(RedisServer):
+    """A Redis whose users are those of a file, as it stands."""
+
+    def __init__(self, directory: Path, users: Path) -> None:
+        super().__init__(directory)
+        self._users = users
+
+    def _argv(self) -> list[str]:
+        return [*super()._argv(), "--aclfile", str(self._users)]
+
+    def _answers(self) -> bool:
+        # It lets nobody in who says nothing.
+        with contextlib.suppress(OSError), socket.create_connection((LOCALHOST, self.port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(7) == b"-NOAUTH"
+        return False
+
+
 @pytest.fixture
 async def fenced(tmp_path: Path) -> AsyncIterator[RedisServer]:
     """A Redis with those users; each one's password is its name."""
     text = re.sub(r"#([A-Z_]+)_SHA256", lambda user: "#" + hashlib.sha256(user[1].lower().encode()).hexdigest(), USERS.read_text())
-    lines = [line for line in text.splitlines() if line.startswith("user ")]
-    with RedisServer(tmp_path / "redis") as server:
-        admin: Any
-        async with Redis.from_url(server.url) as admin:
-            for line in sorted(lines, key=lambda line: line.startswith("user default")):  # itself last
-                await admin.execute_command("ACL", "SETUSER", *line.split()[1:])
+    (file := tmp_path / "users.acl").write_text(text)
+    with Fenced(tmp_path / "redis", file) as server:
         yield server
 
 
@@ -146,6 +165,22 @@ async def test_a_backup_takes_the_user_of_the_operator_and_another_is_told_so(
         for forbidden in ("FLUSHALL", "KEYS *", "CONFIG GET *", "ACL LIST", "SET other:key 1"):
             with pytest.raises(NoPermissionError):
                 await client.execute_command(*forbidden.split())
+
+
+async def test_with_the_user_of_another_nothing_is_ready_and_the_log_says_why(
+    fenced: RedisServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for owner, other in (("gateway", "night_clan"), ("night_clan", "gateway")):
+        storage = Storage(url_of(fenced, other))
+        try:
+            assert await storage.alive(other)
+            assert not await storage.alive(owner)
+            assert "storage_lost" in (said := capsys.readouterr().out)
+            assert "No permissions" in said
+            with pytest.raises(Unavailable):
+                await storage.get(f"{owner}:anything")
+        finally:
+            await storage.close()
 
 
 def test_there_is_a_user_for_the_gateway_for_every_game_and_for_operators_and_no_other() -> None:

@@ -92,8 +92,8 @@ async def test_a_redis_that_the_authority_does_not_know_is_no_storage_and_the_lo
     for said, url in wrong.items():
         storage = Storage(url)
         with capture_logs() as logs:
-            assert not await storage.alive()
-            assert not await storage.alive()
+            assert not await storage.alive("night_clan")
+            assert not await storage.alive("night_clan")
             with pytest.raises(Unavailable) as fault:
                 await storage.get("key")
         await storage.close()

@@ -53,13 +53,13 @@ async def unavailable(storage: Storage, script: Script) -> float:
 @pytest.mark.scenario(21)
 async def test_a_redis_that_is_down_is_an_unavailable_storage_until_it_is_back(mine: Storage, private: RedisServer, add: Script) -> None:
     assert await mine.run(add, ["n"], [1]) == 1
-    assert await mine.alive()
+    assert await mine.alive("night_clan")
     private.kill()
     assert await unavailable(mine, add) < CALL_SECONDS + 0.5
-    assert not await mine.alive()
+    assert not await mine.alive("night_clan")
     private.start()
     assert await mine.run(add, ["n"], [1]) == 2
-    assert await mine.alive()
+    assert await mine.alive("night_clan")
 
 
 async def test_a_redis_that_hangs_is_an_unavailable_storage_after_a_bound(
@@ -118,7 +118,7 @@ async def test_a_redis_that_runs_some_endless_script_is_an_unavailable_storage(m
 
 
 async def _busy(storage: Storage) -> bool:
-    return not await storage.alive()
+    return not await storage.alive("night_clan")
 
 
 async def test_a_mistake_of_ours_is_not_taken_for_an_outage(storage: Storage, redis: Redis, add: Script) -> None:
@@ -157,7 +157,7 @@ async def test_a_redis_that_lets_nobody_in_is_an_unavailable_storage(add: Script
         await unavailable(storage, add)
         with pytest.raises(Unavailable):
             await storage.call(storage.redis.get("n"))
-        assert not await storage.alive()
+        assert not await storage.alive("night_clan")
     finally:
         await storage.close()
         server.close()

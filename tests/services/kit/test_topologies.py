@@ -291,7 +291,7 @@ async def test_a_master_that_is_killed_is_replaced_and_all_goes_on(cluster: Clus
             await storage.run(add, [key], [1])
             await asyncio.to_thread(master.kill)
             began = time.monotonic()
-            assert await storage.alive()
+            assert await storage.alive("night_clan")
             while True:
                 try:
                     await storage.run(add, [key], [1])
