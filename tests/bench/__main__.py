@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from services.kit import logs
 from tests.bench import crowd, machine, matching, memory, moves, pillow, rest, rules
 
 BENCHES: dict[str, Callable[[], Any]] = {
@@ -27,6 +28,7 @@ def main() -> None:
     """Runs the benches that are asked for, or all."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measures, and prints JSON.")
     parser.add_argument("bench", nargs="*", choices=[*BENCHES, []], help="which; all by default")
+    logs.configure("WARNING", "bench")  # some serve in this process
     measured: dict[str, Any] = machine.described()
     names = parser.parse_args().bench or list(BENCHES)
     began, took = time.perf_counter(), []

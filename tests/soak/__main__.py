@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
+from services.kit import logs
 from tests.harness import EVERY_GAME
 from tests.soak import matches, reactions
 
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="one for each processor by default")
     parser.add_argument("--reactions", type=int, metavar="N", help="instead: so many reactions that race each other in real time")
     asked = parser.parse_args()
+    logs.configure("WARNING", "soak")  # the services run in this process
     if asked.reactions:
         raced = reactions.soak(asked.reactions, _tell)
         print(json.dumps(raced, indent=2))
