@@ -35,6 +35,8 @@ def main() -> int:
     if urllib.parse.urlsplit(asked.url).hostname not in _LOCAL or _answers(asked.url):
         return player.main(asked)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # What is started behind a shell's `&` begins with SIGINT ignored; at a terminal it has to end this all the same.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(f"No server answers at {asked.url}, so one is started for as long as you play.")
     try:
         with tempfile.TemporaryDirectory(prefix="gloaming-play-") as data, Local(Path(data), env={"REDIS_URL": ""}) as local:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import yaml
 from starlette.routing import BaseRoute
 
 from gateway.app import create_app
+from gateway.outward import PORTS
 from gateway.registry import GAMES
 from gateway.relay import Patience
 from gateway.settings import GatewaySettings, table
@@ -39,6 +41,17 @@ def _rendered(folder: str) -> list[Manifest]:
 
 def rendered(overlay: str) -> list[Manifest]:
     return copy.deepcopy(_rendered(f"overlays/{overlay}"))
+
+
+def composed(tmp_path: Path, *components: str) -> list[Manifest]:
+    """The base with components, rendered and valid."""
+    there = os.path.relpath(KUSTOMIZE, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(
+        yaml.safe_dump({"resources": [f"{there}/base"], "components": [f"{there}/components/{name}" for name in components]})
+    )
+    manifests = render(tmp_path)
+    assert [fault for manifest in manifests for fault in faults(manifest)] == []
+    return manifests
 
 
 def of_kind(manifests: list[Manifest], *kinds: str) -> dict[str, Manifest]:
@@ -446,14 +459,8 @@ def test_players_from_outside_reach_every_game_by_grpc_through_the_proxies_and_n
 
 
 def test_games_of_real_time_are_scaled_by_their_latency_too_where_that_is_chosen(tmp_path: Path) -> None:
-    components = ["redis", "monitoring", "hpa-latency"]
-    there = os.path.relpath(KUSTOMIZE, tmp_path.resolve())
-    (tmp_path / "kustomization.yaml").write_text(
-        yaml.safe_dump({"resources": [f"{there}/base"], "components": [f"{there}/components/{name}" for name in components]})
-    )
-    manifests = render(tmp_path)
+    manifests = composed(tmp_path, "redis", "monitoring", "hpa-latency")
     scalers = of_kind(manifests, "HorizontalPodAutoscaler")
-    assert [fault for scaler in scalers.values() for fault in faults(scaler)] == []
     by_latency = {
         name: metric["pods"]["metric"]["name"]
         for name, scaler in scalers.items()
@@ -470,6 +477,37 @@ def test_games_of_real_time_are_scaled_by_their_latency_too_where_that_is_chosen
         if "record" in each
     }
     assert rule["seriesQuery"].partition("{")[0] in recorded
+
+
+def test_webhooks_are_sent_by_gateways_alone_to_public_addresses_by_the_ports_that_they_call(tmp_path: Path) -> None:
+    manifests = composed(tmp_path, "redis", "webhooks")
+    policy = of_kind(manifests, "NetworkPolicy")["webhooks"]["spec"]
+    assert [name for name, pod in pods(manifests).items() if selects(policy["podSelector"], pod["metadata"]["labels"])] == ["gateway"]
+    (rule,) = policy["egress"]
+    assert {each["port"] for each in rule["ports"]} == PORTS
+    blocks = [each["ipBlock"] for each in rule["to"]]
+
+    def open_to(address: str) -> bool:
+        return any(
+            ip_address(address) in ip_network(block["cidr"])
+            and not any(ip_address(address) in ip_network(closed) for closed in block.get("except", ()))
+            for block in blocks
+        )
+
+    assert open_to("8.8.8.8")
+    assert open_to("2606:4700::1111")
+    for private in ("10.1.2.3", "172.31.0.1", "192.168.1.1", "169.254.169.254", "127.0.0.1", "100.64.0.1", "fd00::1", "fe80::1", "::1"):
+        assert not open_to(private), private
+    for name, pod in pods(manifests).items():
+        assert name == "redis" or environment(manifests, pod)["GLOAMING_WEBHOOKS"] == "true"
+
+
+def test_the_authority_of_redis_is_given_to_every_process(tmp_path: Path) -> None:
+    manifests = composed(tmp_path, "external-redis", "redis-ca")
+    for name in ("gateway", *NAMES.values()):
+        pod = pods(manifests)[name]
+        assert {"name": "redis-ca", "configMap": {"name": "redis-ca"}} in pod["spec"]["volumes"]
+        assert {"name": "redis-ca", "mountPath": "/redis-ca", "readOnly": True} in container(pod)["volumeMounts"]
 
 
 @pytest.fixture(scope="module")
