@@ -35,8 +35,8 @@ RUN_SECONDS = 150
 # A sign-in every three seconds, after two at once, and four moves a second: whoever does not wait when told to gets nowhere.
 LIMITS = {"GLOAMING_LIMIT_SIGN_INS": "20:2", "GLOAMING_LIMIT_MOVES": "240:4"}
 
-# One whole stack at a time, and installing takes its time where npm has nothing cached.
-pytestmark = [pytest.mark.xdist_group("everything"), pytest.mark.slow, pytest.mark.timeout(400)]
+# One whole for all of them, which mostly waits; installing takes its time where npm has nothing cached.
+pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")

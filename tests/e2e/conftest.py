@@ -12,12 +12,13 @@ from tests import unlimited
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests here in one process (`make test` runs several): `everything` is started once, and of the tests that start a whole of
-    their own there is one at a time, since they measure and wait.
+    """Keeps the tests here in two of the processes that `make test` runs: those that share `everything`, which is started once, and those
+    that start a whole of their own, of which there is one at a time, since they measure and wait.
     """
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("everything"))
+            shared = isinstance(item, pytest.Function) and "everything" in item.fixturenames
+            item.add_marker(pytest.mark.xdist_group("everything" if shared else "whole"))
 
 
 @pytest.fixture(scope="session")
