@@ -16,7 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -190,11 +190,15 @@ def _signer(key: Path | str) -> Signer:
 async def _find(asked: argparse.Namespace, settings: Settings) -> int:
     status = _STATUS[asked.status] if asked.status else table_pb2.MATCH_STATUS_UNSPECIFIED
     found: dict[str, operator_pb2.MatchSummary] = {}
+    away: set[str] = set()
     beginning, player = asked.prefix or "", asked.player or ""
     async with _calling(asked, settings) as (services, authorization):
         if signed_in(player) and (ids := await _of_player(settings, player)):
             for match_id in ids:
-                told = await _summary(services, authorization, match_id) if match_id.startswith(beginning) else None
+                told = None
+                if match_id.startswith(beginning):
+                    with _noting(away, match_id.partition("-")[0]):
+                        told = await _summary(services, authorization, match_id)
                 if told and status in (told.status, table_pb2.MATCH_STATUS_UNSPECIFIED) and _has(told, asked.name):
                     found[match_id] = told
                 if len(found) == asked.limit:
@@ -203,16 +207,30 @@ async def _find(asked: argparse.Namespace, settings: Settings) -> int:
             prefix = beginning if "-" in beginning else ""
             request = operator_pb2.ListMatchesRequest(prefix=prefix, player=player, name=asked.name, status=status)
             for game in [beginning.partition("-")[0]] if beginning else GAMES:
-                listing = services[game].stream("ListMatches", authorization, request)
-                async for page in listing:
-                    found |= {match.match_id: match for match in page.matches}
-                    if len(found) >= asked.limit:
-                        listing.cancel()
-                        break
+                with _noting(away, game):
+                    listing = services[game].stream("ListMatches", authorization, request)
+                    async for page in listing:
+                        found |= {match.match_id: match for match in page.matches}
+                        if len(found) >= asked.limit:
+                            listing.cancel()
+                            break
     matches = list(found.values())[: asked.limit]
     lines = map(_line, matches) if matches else ["No match is like that."]
-    _say(asked, {"matches": [transcoding.plain(match) for match in matches]}, *lines)
-    return 0
+    _say(asked, {"matches": [transcoding.plain(match) for match in matches], "away": sorted(away)}, *lines)
+    for game in sorted(away):
+        print(f"Matches of {game} are not among these: its service does not answer.", file=sys.stderr)
+    return 1 if away else 0
+
+
+@contextlib.contextmanager
+def _noting(away: set[str], game: str) -> Iterator[None]:
+    """Notes that a game does not answer, where it does not: the others are told all the same."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as fault:
+        if reason_of(fault) or fault.code() not in _UNREACHABLE:
+            raise
+        away.add(game)
 
 
 def _has(match: operator_pb2.MatchSummary, name: str) -> bool:

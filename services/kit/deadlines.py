@@ -124,13 +124,17 @@ class Deadlines:
     async def _sweep_shard(self, shard: int, act: Act, stopping: asyncio.Event) -> None:
         sooner = self._sooner[shard]
         stop = asyncio.create_task(stopping.wait())
+        failing = ""
         async with asyncio.TaskGroup() as waking:
             while not stopping.is_set():
                 sooner.clear()
                 try:
                     wait_ms = await self._sweep_once(shard, act, waking)
+                    failing = ""
                 except Error as fault:
-                    log.warning("sweep_failed", shard=shard, reason=fault.reason)
+                    if fault.reason != failing:  # once, not with every attempt
+                        failing = fault.reason
+                        log.warning("sweep_failed", shard=shard, reason=fault.reason)
                     wait_ms = self._pace.sweep_ms
                 wake = asyncio.create_task(sooner.wait())
                 await asyncio.wait({stop, wake}, timeout=wait_ms / 1000, return_when=asyncio.FIRST_COMPLETED)

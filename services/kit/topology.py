@@ -226,7 +226,8 @@ def masters_of(url: str) -> Masters | None:
         db, service = service, ""
         if db not in ("", "0"):
             raise ValueError("a Redis Cluster has no database but 0")
-    elif not service or (db and not db.isdecimal()):
+    # A number alone is the database, and the service has been forgotten.
+    elif not service or (service.isdecimal() and not db) or (db and not db.isdecimal()):
         raise ValueError("redis+sentinel://HOST:PORT/SERVICE/DATABASE")
     sign_in = f"{user}@" if user else ""
     # As redis-py reads the rest.

@@ -98,6 +98,19 @@ async def test_a_players_matches_are_found_inspected_and_ended(desk: Desk, keys:
         assert match_id in str(await desk.json("find", "--player", player, "--status", "finished"))
 
 
+async def test_matches_are_found_though_other_games_are_away_and_those_are_named(
+    desk: Desk, keys: Keys, redis_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    match_id = await desk.there.create()
+    away = await desk.run("find", "--limit", "5", status=1)
+    assert [line.split()[2] for line in away.splitlines()] == sorted(game.id for game in EVERY_GAME if game.id != GAME.id)
+    capsys.readouterr()
+    assert await asyncio.to_thread(admin.main, ["find", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert match_id in [match["matchId"] for match in told["matches"]]
+    assert len(told["away"]) == len(EVERY_GAME) - 1
+
+
 async def test_a_revoked_player_is_out_everywhere_and_stays_out(desk: Desk, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with gateway_of(desk, keys, redis_url) as gateway:
         session = await gateway.sign_in("Ann")

@@ -351,7 +351,14 @@ async def test_what_no_replica_has_is_not_acknowledged_where_one_must(watched: W
 
 
 async def test_an_address_that_names_nothing_is_refused() -> None:
-    for url in ("redis+sentinel://h:1", "redis+cluster://", "redis+cluster://h:1/1", "redis+other://h:1", "redis+sentinel://h:1/main/x"):
+    for url in (
+        "redis+sentinel://h:1",
+        "redis+cluster://",
+        "redis+cluster://h:1/1",
+        "redis+other://h:1",
+        "redis+sentinel://h:1/main/x",
+        "redis+sentinel://h:1/0",
+    ):
         with pytest.raises(ValueError, match=r"\w"):
             masters_of(url)
     assert masters_of("redis://h:1/0") is None
