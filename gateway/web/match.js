@@ -316,7 +316,7 @@ class Screen {
         const moves = turns && table.toMove.includes(seat);
         return h(
           "li",
-          { class: `person seat-${seat} ${moves ? "to-move" : ""} ${here ? "gone" : ""}`, "aria-current": moves ? "true" : null },
+          { class: `person seat-${seat} ${seat === table.me ? "me" : ""} ${moves ? "to-move" : ""} ${here ? "gone" : ""}`, "aria-current": moves ? "true" : null },
           emblem(seat),
           h(
             "span",

@@ -104,7 +104,7 @@ async def test_a_record_that_does_not_follow_from_its_seed_is_a_break(played: Pl
 @pytest.mark.scenario(25)
 async def test_whatever_is_killed_stopped_paused_or_flushed_under_load_no_move_is_lost_and_no_match_stands_still(tmp_path: Path) -> None:
     async with Stack(tmp_path, "always", env={**ENV, "GLOAMING_BOT_DELAY_MS": "100"}) as stack:
-        chaos = Chaos(stack, MATCHES, pace=0.4, stuck=45, say=print)
+        chaos = Chaos(stack, MATCHES, pace=0.8, stuck=45, say=print)
         await chaos.run(faults.short())
     found = chaos.summary()
     assert found["told"] == []

@@ -87,7 +87,9 @@ class Crowd:
         self.matches[player] = ticket["matchId"]
 
 
+# A minute on two idle cores, and they are seldom idle.
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 @pytest.mark.scenario(18)
 async def test_of_two_thousand_players_on_four_gateways_nobody_plays_twice_or_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

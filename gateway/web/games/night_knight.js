@@ -94,7 +94,7 @@ function place(table, seat, index) {
   const [badge, look] = badges(table, seat, result);
   const props = {
     class: `seat seat-${seat} ${isTarget ? "playable" : ""} ${seat === me ? "me" : ""}`,
-    vars: { "--x": `${50 + 36 * Math.cos(angle)}%`, "--y": `${49.4 + 34 * Math.sin(angle)}%` },
+    vars: { "--x": `${50 + 36 * Math.cos(angle)}%`, "--y": `${49.4 + 32.6 * Math.sin(angle)}%` },
     "data-key": `seat-${seat}`,
   };
   const inside = [
