@@ -100,6 +100,8 @@ class Protocol(H11Protocol):
 
     def _owes(self) -> bool:
         """Whether the client has begun a head, or goes on with a body that was answered already."""
+        if self.transport.get_protocol() is not self:
+            return False  # it has become a socket
         if self.conn.their_state is h11.IDLE:
             return bool(self.conn.trailing_data[0])
         return self.conn.their_state is h11.SEND_BODY and self.cycle is not None and bool(self.cycle.response_complete)

@@ -5,7 +5,7 @@ import { button, h } from "./dom.js";
 import { live } from "./live.js";
 import { forGuests, showLobby, showRoom, showTicket } from "./lobby.js";
 import { showMatch } from "./match.js";
-import { complain, notice } from "./page.js";
+import { notice, sentence } from "./page.js";
 
 const THEME = "gloaming.theme";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -35,8 +35,7 @@ async function show() {
     else ends();
   } catch (error) {
     if (turn !== shown) return;
-    complain(error);
-    box.replaceChildren(h("div", { class: "panel" }, h("p", {}, error.message), h("a", { class: "button", href: "#/" }, "To the games")));
+    box.replaceChildren(h("div", { class: "panel" }, h("p", { role: "alert" }, sentence(error)), h("a", { class: "button", href: "#/" }, "To the games")));
   }
   if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
   scrollTo(0, 0);

@@ -66,8 +66,11 @@ export const shape = (seat) => SHAPES[seat];
 /** A button. @param {Child} label @param {(event: Event) => void} onclick @param {Record<string, any>} [props] */
 export const button = (label, onclick, props) => h("button", { type: "button", onclick, ...props }, label);
 
+/** A number, with a minus sign where it is below zero. @param {number} number */
+export const signed = (number) => String(number).replace("-", "−");
+
 /** "1 card", "2 cards". @param {number} count @param {string} noun */
-export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (count, noun) => `${signed(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** "Ann", "Ann and Bob", "Ann, Bob and Cid". @param {string[]} words */
 export const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);

@@ -1,7 +1,7 @@
 /** The screen of a match: played, watched, or, once it is over, replayed. */
 
 import { call, session } from "./api.js";
-import { button, clock, emblem, h, listed, plural, shape } from "./dom.js";
+import { button, clock, emblem, h, listed, plural, shape, signed } from "./dom.js";
 import { gameOf, load } from "./game.js";
 import { live } from "./live.js";
 import { calm, complain, confirm, doing, rules, swap } from "./page.js";
@@ -206,7 +206,9 @@ class Screen {
   /** @returns {import("./game.js").Table} */
   table(view = this.view(), seats = this.match.seats) {
     const last = this.story?.lines.at(-1)?.version ?? 0;
-    const holds = !this.busy && !this.replay && this.legal.version >= last;
+    // Where several are to move, what one of them does takes nothing from the others.
+    const atOnce = this.game.turns !== false && this.match.toMove.length > 1;
+    const holds = !this.busy && !this.replay && (atOnce || this.legal.version >= last);
     return {
       view,
       me: this.me,
@@ -229,12 +231,15 @@ class Screen {
     if (this.busy) return false;
     this.busy = true;
     this.ui = {};
+    const before = this.legal;
+    this.legal = { version: 0, moves: [] };
     this.draw();
     let accepted = true;
     try {
       await live.ask({ move: { matchId: this.id, move } });
     } catch (error) {
       accepted = false;
+      this.legal = before;
       complain(error);
     }
     this.busy = false;
@@ -345,7 +350,9 @@ class Screen {
 
   /** What a replay has come to, in words. */
   happened() {
-    const lines = this.story.lines.slice((this.steps[this.step - 1] ?? -1) + 1, this.steps[this.step] + 1);
+    let lines = this.story.lines.slice((this.steps[this.step - 1] ?? -1) + 1, this.steps[this.step] + 1);
+    // How it came out is told step by step below.
+    if (this.game.turns !== false && lines.some(({ event }) => event.matchFinished)) lines = lines.slice(0, 1);
     return lines
       .map((line) => line.words)
       .filter(Boolean)
@@ -358,7 +365,7 @@ class Screen {
     if (this.match.status === "FINISHED") return "";
     const asked = this.game.prompt(table);
     if (this.game.turns === false) return asked;
-    if (mine) return `Your turn. ${asked}`.trim();
+    if (mine && (table.legal.length || !asked)) return `Your turn. ${asked}`.trim();
     return asked || (toMove.length ? `${listed(toMove.map(table.name))} to move.` : "");
   }
 
@@ -447,8 +454,8 @@ class Screen {
                     "tr",
                     { class: `seat-${seat}` },
                     h("th", { scope: "row" }, emblem(seat), table.name(seat)),
-                    h("td", {}, points[seat] ?? "–"),
-                    h("td", {}, total[seat]),
+                    h("td", {}, points[seat] == null ? "–" : signed(points[seat])),
+                    h("td", {}, signed(total[seat])),
                   ),
                 ),
               ),

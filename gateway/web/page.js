@@ -16,14 +16,19 @@ export function notice(text, ms = 0) {
 
 let unsay = 0;
 
+/** What went wrong, in a sentence. @param {unknown} error */
+export function sentence(error) {
+  // What was foreseen is a Refused, an Away or a plain Error; anything else is a fault of this page.
+  if (![Refused, Away, Error].includes(error?.constructor)) console.error(error);
+  const text = error instanceof Error ? error.message : String(error);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Tells of something that went wrong, for some seconds. @param {unknown} error */
 export function complain(error) {
   if (error instanceof DOMException && error.name === "AbortError") return;
-  // What was foreseen is a Refused, an Away or a plain Error; anything else is a fault of this page.
-  if (![Refused, Away, Error].includes(error?.constructor)) console.error(error);
   clearTimeout(unsay);
-  const text = error instanceof Error ? error.message : String(error);
-  at("alert").textContent = text.charAt(0).toUpperCase() + text.slice(1);
+  at("alert").textContent = sentence(error);
   unsay = setTimeout(() => (at("alert").textContent = ""), 6000);
 }
 

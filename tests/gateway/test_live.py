@@ -28,7 +28,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.typing import Subprotocol
 
-from gateway import frames, transcoding
+from gateway import frames, protocol, transcoding
 from gateway.live import Limits
 from gloaming.live.v1 import live_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
@@ -93,6 +93,21 @@ async def raw(it: Stand, subprotocol: str, token: str) -> AsyncIterator[tuple[as
 
 
 # The handshake.
+
+
+async def test_a_connection_that_was_used_before_may_become_a_socket_and_stays(
+    served: Stand, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    async with connected(served) as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b'{"alive":true}')
+        writer.write(UPGRADE % KEY + f"Sec-WebSocket-Protocol: {JSON}, bearer.{keys.token('ann')}\r\n\r\n".encode())
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+        ending = asyncio.create_task(reader.read())
+        done, _ = await asyncio.wait({ending}, timeout=0.8)
+        assert not done
+        ending.cancel()
 
 
 @pytest.mark.parametrize("subprotocol", BOTH)

@@ -74,6 +74,9 @@ async def test_a_match_against_a_bot_is_played_from_the_first_click_to_the_last_
     await page.get_by_role("button", name="To the end").click()
     assert await page.locator(".spaces .card").count() == 26
     await expect(page.locator(".scoring")).to_be_visible()
+    assert await page.locator(".person .who .quiet").all_inner_texts() == notes
+    # The last move, and no more of how it came out: that stands in the box.
+    await expect(page.locator(".prompt")).to_have_text(re.compile(r"^[^.]*played[^.]*\.$"))
 
 
 async def test_a_match_of_four_in_clans_and_glory_is_played_and_its_scoring_adds_up(opened: Open) -> None:

@@ -209,6 +209,8 @@ function first(match, record) {
     removedCount: match.view.removedCount,
     scoring: [],
     scores: [],
+    // A replay comes to them at the end.
+    final: record?.scores,
     known: Object.fromEntries(hidden.map(({ field, slot, card }) => [`${field}-${slot}`, card])),
   };
 }
@@ -220,6 +222,8 @@ function apply(view, event, me) {
   const [kind] = Object.keys(event);
   const { seat, field, slot, resident, faceDown, count, cards } = event[kind];
   switch (kind) {
+    case "matchFinished":
+      return { ...view, scores: view.final ?? view.scores };
     case "handDealt":
       return { ...view, hand: seat === me ? cards : view.hand, handSizes: add(view.handSizes, seat, count) };
     case "residentPlaced": {

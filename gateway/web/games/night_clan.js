@@ -277,6 +277,8 @@ function first(match, record) {
     playsLeft: 0,
     scoring: [],
     scores: [],
+    // A replay comes to them at the end.
+    final: record?.scores,
     known,
   };
 }
@@ -298,6 +300,8 @@ function apply(view, event, me) {
       cards: [...each.cards.filter((other) => other.cardId !== one.cardId), ...(each.location === where ? [one] : [])],
     }));
   switch (kind) {
+    case "matchFinished":
+      return { ...view, scores: view.final ?? view.scores };
     case "handShown":
       return {
         ...view,

@@ -242,7 +242,7 @@ function headline(order, { name, me }) {
   const first = grabs.find(({ verdict }) => verdict === "GRANTED");
   if (!first) return order.length ? "nobody took a pillow" : "nobody reacted";
   const behind = (other) => `${counted(other) - counted(first)} ms`;
-  const who = `${first.seat === me ? "you were" : `${name(first.seat)} was`} first after ${counted(first)} ms`;
+  const who = `the first pillow went to ${first.seat === me ? "you" : name(first.seat)} after ${counted(first)} ms`;
   const mine = grabs.find(({ seat }) => seat === me);
   if (mine && mine !== first) return `${who}, and you ${behind(mine)} behind`;
   const next = grabs.find((each) => each !== first);
