@@ -28,7 +28,7 @@ from pydantic_settings import NoDecode
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from gateway import backup, drain, transcoding
-from gateway.players import matches_key, revoke, signed_in
+from gateway.players import clean_name, matches_key, revoke, signed_in
 from gateway.problems import reason_of
 from gateway.registry import GAMES, game_of
 from gateway.settings import GatewaySettings
@@ -36,7 +36,7 @@ from gateway.tokens import SCOPES, Signer
 from gateway.upstream import Services
 from gloaming.operator.v1 import operator_pb2
 from gloaming.table.v1 import table_pb2
-from services.kit.errors import Error, NotFound, Unavailable
+from services.kit.errors import Error, NotFound, Unavailable, Unreadable
 from services.kit.settings import read
 from services.kit.storage import Storage
 
@@ -78,6 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line asks for; returns the exit status."""
     parser = _parser()
     asked = parser.parse_args(arguments)
+    for name, value in vars(asked).items():
+        # What the shell gave in another encoding: it can be neither sent nor logged.
+        if isinstance(value, str) and not _is_text(value):
+            parser.error(f"{name} must be UTF-8")
     if getattr(asked, "key", None) is not None:
         os.environ["GLOAMING_SIGNING_KEY_FILE"] = str(asked.key)
     if getattr(asked, "redis_url", None) is not None:
@@ -90,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return asyncio.run(_COMMANDS[asked.command](asked, read(Settings)))
     except (_Cannot, backup.BackupError) as fault:
         print(fault, file=sys.stderr)
-    except (Error, grpc.aio.AioRpcError, RedisError, httpx.HTTPError, OSError) as fault:
+    except (Error, grpc.aio.AioRpcError, RedisError, httpx.HTTPError, httpx.InvalidURL, OSError) as fault:
         print(_sentence(fault), file=sys.stderr)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -150,8 +154,8 @@ def _parser() -> argparse.ArgumentParser:
 def token_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds what `token` takes."""
     parser.add_argument("--key", type=Path, help="the private key (default: what GLOAMING_SIGNING_KEY_FILE names)")
-    parser.add_argument("--subject", default="ops", help="whom it speaks for (default ops)")
-    parser.add_argument("--name", default="", help="the name that others see")
+    parser.add_argument("--subject", type=_player, default="ops", help="whom it speaks for (default ops)")
+    parser.add_argument("--name", type=_name, default="", help="the name that others see")
     parser.add_argument("--scope", type=_scope, default="host", help=f"what it is good for: {' or '.join(SCOPES)}, or both (default host)")
     parser.add_argument("--seconds", type=_number(1, _YEAR), help=f"how long it is good, 1 to {_YEAR} (default {_TOKEN_SECONDS})")
 
@@ -294,6 +298,8 @@ async def _end(asked: argparse.Namespace, settings: Settings) -> int:
 
 
 def _line(match: operator_pb2.MatchSummary) -> str:
+    if not match.version:
+        return f"{match.match_id}  UNREADABLE"
     seats = ", ".join(f"{seat.name} ({seat.player})" if seat.player else seat.name for seat in match.seats)
     ended = match.HasField("outcome")
     stands = table_pb2.Outcome.Ending.Name(match.outcome.ending) if ended else table_pb2.MatchStatus.Name(match.status)
@@ -323,7 +329,7 @@ async def _drain(asked: argparse.Namespace, settings: Settings) -> int:
         async with httpx.AsyncClient(timeout=_HTTP_SECONDS, trust_env=False) as client:
             try:
                 answer = await client.post(url, params={"after": asked.after}, headers={"Authorization": authorization})
-            except httpx.HTTPError as fault:
+            except (httpx.HTTPError, httpx.InvalidURL) as fault:
                 raise _Cannot(f"No gateway answers at {asked.replica}.") from fault
         if answer.status_code != 202:
             reason = _problem(answer)
@@ -474,7 +480,27 @@ def _shaped(shape: re.Pattern[str], must: str) -> Callable[[str], str]:
 _player = _shaped(_PLAYER, "must be a player's id")
 _who = _shaped(_WHO, "must be a name of at most 64 letters, digits, . _ @ -")
 _prefix = _shaped(_PREFIX, f"must begin with a game's id: {', '.join(GAMES)}")
-_replica = _shaped(re.compile(f"{_ADDRESS.pattern}|{_URL.pattern}"), "must be HOST:PORT of a service, or http://HOST:PORT of a gateway")
+
+
+def _replica(text: str) -> str:
+    if not re.fullmatch(f"{_ADDRESS.pattern}|{_URL.pattern}", text) or int(text.rstrip("/").rpartition(":")[2]) > 65_535:
+        raise argparse.ArgumentTypeError("must be HOST:PORT of a service, or http://HOST:PORT of a gateway")
+    return text
+
+
+def _name(text: str) -> str:
+    try:
+        return clean_name(text) if text else ""
+    except Unreadable as fault:
+        raise argparse.ArgumentTypeError(fault.description) from None
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _match(text: str) -> str:

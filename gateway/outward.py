@@ -29,8 +29,10 @@ _CHARACTERS = re.compile(r"[!$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]+", re.ASCII)
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)(?: [^\r\n]*)?\r?\n")
 _LINE_BYTES = 4096
 _MOST_LINES = 64
-# Names are looked up in threads of their own: whoever has a slow name server of their own keeps nobody waiting but others like them.
+# Names are looked up in threads of their own: slow name servers keep waiting whoever has a name to look up, and nothing else.
 _LOOKUPS = 16
+# What is_global takes for public in some versions of Python (RFC 6890, 2.2.2).
+_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -123,7 +125,7 @@ def _is_public(address: Address) -> bool:
     local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
     # Of NAT64 the address within counts, and it is looked at by itself.
     wrapped = isinstance(address, ipaddress.IPv6Address) and address in _NAT64
-    return wrapped or (address.is_global and not special and not local)
+    return wrapped or (address.is_global and not special and not local and address not in _PROTOCOLS)
 
 
 class Outward:
@@ -198,7 +200,10 @@ class Outward:
         """
         if self._lookups is None:
             self._lookups = ThreadPoolExecutor(_LOOKUPS, "names")
-        found = await asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, target.host, target.port)
+        try:
+            found = [str(ipaddress.ip_address(target.host))]
+        except ValueError:
+            found = await asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, target.host, target.port)
         for each in found:
             if is_good(ipaddress.ip_address(each), target, self.networks):
                 return each

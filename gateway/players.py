@@ -46,6 +46,8 @@ _SEEN = Script(_LUA / "guest_seen.lua")
 _RENAME = Script(_LUA / "rename.lua")
 
 _ID = re.compile(r"p[a-z2-7]{16}")
+# Letters and marks by their category, and blank all the same: fillers, the empty pattern of Braille, the joiner of graphemes.
+_BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _NAME_LENGTH = 40
 _GRACE_MS = 60_000
@@ -376,7 +378,7 @@ def clean_name(name: str) -> str:
         Unreadable: it is not 1 to 40 characters, as sent and as kept, or has characters that cannot be seen or have no meaning.
     """
     clean = unicodedata.normalize("NFC", name).strip()
-    if any(unicodedata.category(character) in _UNSEEN for character in clean):
+    if any(character in _BLANK or unicodedata.category(character) in _UNSEEN for character in clean):
         raise Unreadable("name", "has a control, format, private or unassigned character")
     if not clean or max(len(name), len(clean)) > _NAME_LENGTH:
         raise Unreadable("name", f"must be 1 to {_NAME_LENGTH} characters")

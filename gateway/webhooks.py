@@ -20,6 +20,7 @@ import random
 import secrets
 import time
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,7 @@ class Pace:
         over: after how long it is given up.
         patience: after how long in which nothing was taken a webhook is disabled.
         most: how many are sent at once.
+        each: how many of those to one player.
         often: how often something is sent to one player, by each gateway.
     """
 
@@ -97,6 +99,7 @@ class Pace:
     over: float = 86_400.0
     patience: float = 3 * 86_400.0
     most: int = 64
+    each: int = 4
     often: Rate = _OFTEN
 
     def pause(self, tries: int) -> float:
@@ -199,6 +202,7 @@ class Notices:
         self._often = Buckets(pace.often)
         self._running: list[asyncio.Task[None]] = []
         self._sending: set[asyncio.Task[None]] = set()
+        self._under_way: Counter[str] = Counter()
         self._sooner = asyncio.Event()
 
     # What is to be told.
@@ -309,7 +313,15 @@ class Notices:
         """Sends a notice that was claimed. What fails here is left to whoever claims it next."""
         player, _, match_id = notice.partition(" ")
         try:
-            pause = self._often.take(player) or await self._try(player, match_id)
+            # Whoever does not answer takes no more than a few of the places.
+            pause: float | None = self._pace.idle
+            if self._under_way[player] < self._pace.each:
+                self._under_way[player] += 1
+                try:
+                    pause = self._often.take(player) or await self._try(player, match_id)
+                finally:
+                    self._under_way[player] -= 1
+                    self._under_way += Counter()  # forgets those at zero
             await self._storage.run(_SETTLE, [key], [notice, claimed, "" if pause is None else round(pause * 1000)])
         except Error as fault:
             _log.warning("notices wait", reason=fault.reason)

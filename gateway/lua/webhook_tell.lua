@@ -27,12 +27,14 @@ if there then
     redis.call("HSET", notices, match, string.format("%s %s %s 0", known, what, runs_out) .. tail)
   end
 elseif kind ~= "wait" and redis.call("HLEN", notices) >= most then
+  -- What is settled goes first, then the oldest.
   local oldest, least
   local all = redis.call("HGETALL", notices)
   for i = 1, #all, 2 do
-    local since = tonumber(all[i + 1]:match("^%d+ %l+ %S+ %d %d+ (%d+)"))
-    if not least or since < least then
-      oldest, least = all[i], since
+    local unsent, since = all[i + 1]:match("^%d+ %l+ %S+ (%d) %d+ (%d+)")
+    local rank = tonumber(since) + tonumber(unsent) * 2 ^ 50
+    if not least or rank < least then
+      oldest, least = all[i], rank
     end
   end
   redis.call("HDEL", notices, oldest)

@@ -22,10 +22,11 @@ const SCREENS = {
 
 async function show() {
   const turn = ++shown;
-  end();
+  const before = end;
   end = () => {};
+  before();
   const [, place, id] = location.hash.match(/^#\/(\w+)\/([\w-]+)$/) ?? [];
-  const screen = SCREENS[place] ?? showLobby;
+  const screen = Object.hasOwn(SCREENS, place ?? "") ? SCREENS[place] : showLobby;
   // Each screen has a box of its own: one that was left while it was still being made draws where nobody sees it.
   const box = h("div", {}, h("p", { class: "quiet" }, "…"));
   main.replaceChildren(box);

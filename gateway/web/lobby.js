@@ -435,6 +435,7 @@ export async function showRoom(main, code) {
 export async function showTicket(main, id) {
   document.title = "Looking for opponents · Gloaming";
   const game = await load(gameOf(id));
+  if (!game) throw new Error("That is no search for opponents.");
   const ended = new AbortController();
   const what = h("p", { class: "waits" });
   const cancel = doing(async () => {

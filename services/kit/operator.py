@@ -69,8 +69,8 @@ class Operator:
             ids = [key.decode(errors="replace").partition("{")[2].partition("}")[0] for key in keys]
             found = []
             for start in range(0, len(ids), _READ_AT_ONCE):
-                read = await asyncio.gather(*map(self._read, ids[start : start + _READ_AT_ONCE]))
-                found += [self._summary(session) for session in read if session and _fits(session, request)]
+                read = await asyncio.gather(*(self._found(match_id, request) for match_id in ids[start : start + _READ_AT_ONCE]))
+                found += [summary for summary in read if summary]
             if found:
                 yield operator_pb2.ListMatchesResponse(matches=found)
 
@@ -123,15 +123,19 @@ class Operator:
         self.drained.set()
         return operator_pb2.DrainResponse(game=self._game.id, process=f"{socket.gethostname()}:{os.getpid()}")
 
-    async def _read(self, match_id: str) -> Session | None:
+    async def _found(self, match_id: str, request: Any) -> operator_pb2.MatchSummary | None:
+        """What is told of a match, if it is one of those that are asked for; of a damaged one its id, whatever is asked for."""
         try:
-            return await self._matches.load(match_id)
+            session = await self._matches.load(match_id)
         except NotFound:
             return None  # it was dropped meanwhile
         except Unavailable as fault:
+            if fault.reason == "MATCH_UNREADABLE":
+                return operator_pb2.MatchSummary(match_id=match_id)
             if fault.reason != "SCHEMA_NEWER":
                 raise
             return None
+        return self._summary(session) if _fits(session, request) else None
 
     def _summary(self, session: Session) -> operator_pb2.MatchSummary:
         match: Any = self._matches.shown(session, None)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import structlog
 
 from services.kit import cursor
 from services.kit.cursor import Cursor
@@ -285,6 +286,8 @@ class Answer:
 # In the order in which the scripts take them.
 _KEYS = ("match", "events", "answers", "bell", "round")
 
+log = structlog.get_logger(__name__)
+
 _entry = msgspec.msgpack.Decoder(Entry)
 _schemas = msgspec.msgpack.Decoder(_Schemas)
 _meta = msgspec.msgpack.Decoder(Meta)
@@ -313,7 +316,7 @@ class Sessions:
 
         Raises:
             NotFound: MATCH_NOT_FOUND.
-            Unavailable: SCHEMA_NEWER when a newer release wrote it; STORAGE_UNAVAILABLE.
+            Unavailable: SCHEMA_NEWER when a newer release wrote it; MATCH_UNREADABLE when what is stored is damaged; STORAGE_UNAVAILABLE.
         """
         if not self.is_match_id(match_id):
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
@@ -323,16 +326,20 @@ class Sessions:
         now, answered, round_, present, version, last, mark, meta, table, state, connected, acted, watched = loaded
         if version is None:
             raise NotFound("MATCH_NOT_FOUND", "there is no match of this id")
-        self._readable(_schemas.decode(meta))
-        committed = self._state.decode(state)
+        try:
+            self._readable(_schemas.decode(meta))
+            known, seated, committed = _meta.decode(meta), _table.decode(table), self._state.decode(state)
+        except (msgspec.DecodeError, TypeError) as fault:
+            log.error("match_unreadable", match_id=match_id, fault=str(fault))
+            raise Unavailable("MATCH_UNREADABLE", "what is stored of this match is damaged; its operator has to see to it") from fault
         return Session(
             match_id=match_id,
             now=now,
             answer=_answered(answered),
             version=int(version),
             cursor=Cursor(int(version), int(last), mark),
-            meta=_meta.decode(meta),
-            table=_table.decode(table),
+            meta=known,
+            table=seated,
             state=committed,
             stored=committed,
             round=_round(round_),

@@ -114,6 +114,14 @@ async def test_a_turn_that_comes_while_another_of_the_match_is_held_is_not_ackno
 
 
 @in_turns
+async def test_a_match_that_is_damaged_keeps_no_other_waiting(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
+    async with table(game, keys, redis_url, **SLOW) as there, telling(there) as teller:
+        bad, good = await there.create(), await there.create()
+        await redis.hset(f"{game.id}:{{{bad}}}:match", "state", b"\xc1")
+        assert [turn.match_id for turn in await teller.handed_out()] == [good]
+
+
+@in_turns
 async def test_a_bots_turn_is_not_handed_out(game: Game, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with table(game, keys, redis_url, **SLOW) as there, telling(there) as teller:
         await there.create(*["bot"] * game.info.min_seats, move_seconds=60)

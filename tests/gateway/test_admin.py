@@ -111,6 +111,15 @@ async def test_matches_are_found_though_other_games_are_away_and_those_are_named
     assert len(told["away"]) == len(EVERY_GAME) - 1
 
 
+async def test_a_damaged_match_is_named_and_hides_no_other(desk: Desk, keys: Keys, redis_url: str, redis: Redis) -> None:
+    good, bad = await desk.there.create(), await desk.there.create()
+    await redis.hset(f"{GAME.id}:{{{bad}}}:match", "state", b"\xc1")
+    said = await desk.run("find", GAME.id)
+    assert f"{bad}  UNREADABLE" in said
+    assert good in said
+    assert "MATCH_UNREADABLE" in await desk.run("inspect", bad, status=1)
+
+
 async def test_a_revoked_player_is_out_everywhere_and_stays_out(desk: Desk, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with gateway_of(desk, keys, redis_url) as gateway:
         session = await gateway.sign_in("Ann")
@@ -203,6 +212,7 @@ async def test_nobody_but_an_operator_drains_a_gateway(gateway: Stand, keys: Key
         (["restore", "/nowhere"], "cannot be read"),
         (["backup", "/nowhere/backup"], "cannot be written"),
         (["find", "--key", "/nowhere"], "cannot be read"),
+        (["drain", "http://[::::]:1"], "No gateway answers"),
         (["find", "--key", "pyproject.toml"], "does not hold an Ed25519 private key"),
     ],
 )
@@ -224,6 +234,11 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(desk: Desk, arguments: 
         ["drain", "somewhere"],
         ["drain", "127.0.0.1:1", "--after", "-1"],
         ["find", "--by", "a\nb"],
+        ["find", "--name", "\udcff"],
+        ["end", f"{GAME.id}-abcdefgh", "--reason", "\udcff"],
+        ["drain", "http://127.0.0.1:99999"],
+        ["token", "--subject", "a\nb"],
+        ["token", "--name", "\x1b[31mAnn"],
     ],
 )
 def test_a_wrong_argument_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -572,6 +572,7 @@ _INWARD = [
     "::",
     "::1",
     "::ffff:127.0.0.1",
+    "192.0.0.192",
     "::ffff:169.254.169.254",
     "64:ff9b::7f00:1",
     "64:ff9b::a9fe:a9fe",
@@ -613,6 +614,16 @@ async def test_a_name_that_leads_inward_is_not_called(url: str, monkeypatch: pyt
         finally:
             outward.close()
         assert not inner.got
+
+
+async def test_an_address_is_called_without_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("gateway.outward._look_up")
+    outward = Outward(LOOPBACK)
+    async with receiver() as ann:
+        try:
+            assert await outward.post(f"http://127.0.0.1:{ann.port}/", b"{}", {}) == 204
+        finally:
+            outward.close()
 
 
 async def test_a_name_is_looked_up_once_a_call_and_what_was_found_good_is_called(monkeypatch: pytest.MonkeyPatch) -> None:

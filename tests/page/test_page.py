@@ -79,6 +79,16 @@ async def test_a_match_against_a_bot_is_played_from_the_first_click_to_the_last_
     await expect(page.locator(".prompt")).to_have_text(re.compile(r"^[^.]*played[^.]*\.$"))
 
 
+@pytest.mark.parametrize("link", ["#/constructor/x", "#/__proto__/x", "#/toString/x", "#/nowhere/at-all", "#/room", "#//"])
+async def test_a_link_to_nowhere_leads_to_the_games_and_breaks_nothing(opened: Open, link: str) -> None:
+    page = await opened(link)
+    await expect(page.get_by_role("heading", name="Four games")).to_be_visible()
+    await page.goto(f"{page.url.partition('#')[0]}#/room/ABCDEF")
+    await expect(page.get_by_role("heading", name="You are invited")).to_be_visible()
+    await page.goto(f"{page.url.partition('#')[0]}#/")
+    await expect(page.get_by_role("heading", name="Four games")).to_be_visible()
+
+
 async def test_a_match_of_four_in_clans_and_glory_is_played_and_its_scoring_adds_up(opened: Open) -> None:
     page = await opened(viewport=PHONE)
     tile = page.get_by_role("article", name="Clans and Glory")

@@ -243,6 +243,15 @@ async def test_a_match_that_a_newer_release_keeps_is_left_to_it(matches: Session
     assert fault.value.reason == "SCHEMA_NEWER"
 
 
+@pytest.mark.parametrize("field", ["meta", "table", "state"])
+async def test_a_match_that_is_damaged_is_said_to_be(matches: Sessions, state: Any, redis: Redis, field: str) -> None:
+    await commit(matches, state, 0)
+    await redis.hset(matches._key(ID, "match"), field, b"\xc1")
+    with pytest.raises(Unavailable) as fault:
+        await matches.load(ID)
+    assert fault.value.reason == "MATCH_UNREADABLE"
+
+
 async def test_a_newer_release_reads_what_an_older_one_wrote(
     game: Game, storage: Storage, matches: Sessions, state: Any, meta: Meta
 ) -> None:

@@ -231,7 +231,7 @@ class Live:
         headers = {"Authorization": f"Bearer {token}"}
         self._served = False
         try:
-            opening = connect(
+            opening = _Connect(
                 url,
                 subprotocols=[_SUBPROTOCOL],
                 additional_headers=headers,
@@ -381,6 +381,14 @@ class Live:
                 del self._listeners[queue]
 
         return heard()
+
+
+class _Connect(connect):
+    """Follows no redirect: the token is for the server that was named."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """The redirect is a refusal like any other."""
+        return exc
 
 
 class _HandshakeError(Exception):
