@@ -257,6 +257,7 @@ def _config(game: Game) -> dict[str, Any]:
                 },
             }
         ],
-        # A service that keeps failing is not asked thrice as often.
-        "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.5},
+        # A service that keeps failing is not asked thrice as often. One of whose two replicas refuses is, however long it takes: as in a
+        # rollout, where those of the older release refuse what the newer one wrote. (gRPC takes a whole number for thousandths.)
+        "retryThrottling": {"maxTokens": 100, "tokenRatio": 1.5},
     }
