@@ -343,10 +343,10 @@ async def test_the_later_grab_of_a_longer_line_gets_the_pillow_and_the_record_te
     match_id = await there.create("ann", "bob", "bot", options=options("COMPENSATED", max_compensation_ms=200, action_ms=500))
     eve = there.player("eve")
     grab = React(1, Action.SLEEP)
-    await asyncio.sleep(0.15)
+    await asyncio.sleep(0.25)
     first = matches(there, 0).react(match_id, caller("ann"), grab, request_id="1", body=b"", round_trip_ms=20)
     await asyncio.sleep(0.05)
-    second = matches(there, 1).react(match_id, caller("bob"), grab, request_id="1", body=b"", round_trip_ms=120)
+    second = matches(there, 1).react(match_id, caller("bob"), grab, request_id="1", body=b"", round_trip_ms=200)
     assert (await first, await second) == (1, 1)
     await eventually(lambda: _told(eve, match_id, 2))
     # Bots play on, to have a record soon.
@@ -361,7 +361,7 @@ async def test_the_later_grab_of_a_longer_line_gets_the_pillow_and_the_record_te
         (0, pb.Reaction.TOO_LATE, 2),
     ]
     assert told[1].evidence.received_ms < told[0].evidence.received_ms
-    assert [(r.evidence.round_trip_ms, r.evidence.compensation_ms, r.evidence.cap_ms) for r in told] == [(120, 120, 200), (20, 20, 200)]
+    assert [(r.evidence.round_trip_ms, r.evidence.compensation_ms, r.evidence.cap_ms) for r in told] == [(200, 200, 200), (20, 20, 200)]
     record = await eve.record(match_id)
     assert [move.reaction for move in record.moves if move.HasField("reaction")] == reactions
     assert list(verify.check(GAME, record))
