@@ -238,7 +238,7 @@ def _noting(away: set[str], game: str) -> Iterator[None]:
 
 
 def _has(match: operator_pb2.MatchSummary, name: str) -> bool:
-    return any(name.casefold() in seat.name.casefold() for seat in match.seats)
+    return not name or any(name.casefold() in seat.name.casefold() for seat in match.seats)
 
 
 async def _of_player(settings: Settings, player: str) -> list[str]:
@@ -254,6 +254,8 @@ async def _summary(services: Services, authorization: str, match_id: str) -> ope
         try:
             told = await upstream.call("InspectMatch", authorization, operator_pb2.InspectMatchRequest(match_id=match_id))
         except grpc.aio.AioRpcError as refusal:
+            if reason_of(refusal) == "MATCH_UNREADABLE":
+                return operator_pb2.MatchSummary(match_id=match_id)
             if refusal.code() is not grpc.StatusCode.NOT_FOUND:
                 raise
         else:

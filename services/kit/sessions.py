@@ -330,7 +330,8 @@ class Sessions:
             self._readable(_schemas.decode(meta))
             known, seated, committed = _meta.decode(meta), _table.decode(table), self._state.decode(state)
         except (msgspec.DecodeError, TypeError) as fault:
-            log.error("match_unreadable", match_id=match_id, fault=str(fault))
+            # Not what it says: that may quote the state.
+            log.error("match_unreadable", match_id=match_id, fault=type(fault).__name__)
             raise Unavailable("MATCH_UNREADABLE", "what is stored of this match is damaged; its operator has to see to it") from fault
         return Session(
             match_id=match_id,

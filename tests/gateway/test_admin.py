@@ -67,13 +67,15 @@ async def gateway_of(desk: Desk, keys: Keys, redis_url: str, **more: Any) -> Asy
         yield gateway
 
 
-async def test_a_players_matches_are_found_inspected_and_ended(desk: Desk, keys: Keys, redis_url: str) -> None:
+async def test_a_players_matches_are_found_inspected_and_ended(desk: Desk, keys: Keys, redis_url: str, redis: Redis) -> None:
     async with gateway_of(desk, keys, redis_url) as gateway:
         session = await gateway.sign_in("Ann")
         player = session["player"]["id"]
-        made = await gateway.http.post("/v1/matches", json={"game": GAME.id, "seats": [{"player": "me"}, {"bot": "STANDARD"}]})
-        match_id = made.json()["id"]
+        asked = {"game": GAME.id, "seats": [{"player": "me"}, {"bot": "STANDARD"}]}
+        match_id, damaged = [(await gateway.http.post("/v1/matches", json=asked)).json()["id"] for _ in range(2)]
         other = await desk.there.create()
+        await redis.hset(f"{GAME.id}:{{{damaged}}}:match", "state", b"\xc1")
+        assert f"{damaged}  UNREADABLE" in await desk.run("find", "--player", player)
         for arguments in (["--player", player], ["--name", "ann", GAME.id, "--status", "playing", "--limit", "5"], [match_id]):
             found = await desk.json("find", *arguments)
             assert match_id in [match["matchId"] for match in found["matches"]], arguments
