@@ -44,7 +44,7 @@ down: ## stop it; its matches are kept in a volume: ARGS=--volumes forgets them
 	$(COMPOSE) down $(ARGS)
 
 test: $(DEV) ## run the tests: ARGS="-k night_clan", ARGS="-n 0" for all in one process
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 1 $(ARGS)
 
 check: $(DEV) ## lint, types, arrows between modules, protos, Kubernetes overlays, and whether generated code is up to date
 	$(BIN)/ruff check
