@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
+from google.protobuf import timestamp_pb2
 from redis.asyncio import Redis
 
 from gateway.registry import GAMES
-from gloaming.client import BOT, ME, Client, CursorGoneError, ProblemError
+from gloaming.client import BOT, ME, AnswerError, Client, CursorGoneError, ProblemError
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
@@ -21,6 +24,7 @@ from tests.gateway.stand import MATCH_ID, NIGHT_CLAN, Context, Stand, cursor, ev
 from tests.harness import EVERY_GAME, Keys, table
 
 MOVE = night_clan_pb2.Move(keep=night_clan_pb2.Keep())
+SESSION = gateway_pb2.Session(access_token="a", expire_time=timestamp_pb2.Timestamp(seconds=2**32))
 
 
 @pytest.fixture
@@ -240,3 +244,75 @@ async def test_nobody_is_signed_in_at_first(served: Stand) -> None:
         with pytest.raises(RuntimeError, match="nobody is signed in"):
             await client.me()
         assert [each.id for each in await client.games()] == list(GAMES)
+
+
+@asynccontextmanager
+async def answering(body: str, status: str = "200 OK", **headers: str) -> AsyncIterator[tuple[str, list[str]]]:
+    """Something at an address that gives everybody the same answer, and what it was asked for."""
+    asked: list[str] = []
+    writers: list[asyncio.StreamWriter] = []
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body.encode())}", *(f"{name}: {value}" for name, value in headers.items())]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                asked.append(head.decode())
+                writer.write(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+        for writer in writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "body", ["", "<html>", "[]", "7", '"x"', '{"player": 7}', '{"accessToken": [1]}', '{"expireTime": "x"}', "[" * 3000]
+)
+async def test_what_is_no_answer_of_this_api_is_said_to_be_none(body: str) -> None:
+    async with answering(body) as (url, _), Client(url) as client:
+        with pytest.raises(AnswerError, match="no Session"):
+            await client.sign_in("Ann")
+        assert client.session is None
+
+
+@pytest.mark.parametrize(
+    "body", ["[]", "7", '{"game": "night_clan", "version": []}', '{"game": "night_clan", "moves": [{"keep": []}], "view": 1}']
+)
+async def test_a_match_that_cannot_be_read_is_said_to_be_none(body: str) -> None:
+    async with answering(body) as (url, _), Client(url, session=SESSION) as client:
+        with pytest.raises(AnswerError, match="no Match"):
+            await client.game(night_clan_pb2).match(MATCH_ID)
+
+
+async def test_a_list_that_leads_to_the_same_page_again_ends() -> None:
+    async with answering('{"nextPageToken": "x"}') as (url, asked), Client(url, session=SESSION) as client:
+        with pytest.raises(AnswerError, match="the same page"):
+            assert [match async for match in client.my_matches()] == []
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("date", ["now", "Sun, 99 Xxx 999999 99:99:99 GMT", "Fri, 31 Dec 999999999999 00:00:00 GMT"])
+async def test_a_date_of_no_calendar_is_not_believed(date: str) -> None:
+    async with answering(f'{{"accessToken": "a", "expireTime": "{_iso(900)}"}}', Date=date) as (url, _), Client(url) as client:
+        await client.sign_in("Ann")
+        assert 800 < client.token_seconds() < 1000
+
+
+async def test_a_token_is_shown_to_nobody_but_the_server_that_was_named() -> None:
+    async with answering("") as (elsewhere, shown):
+        async with answering("", "302 Found", Location=f"{elsewhere}/v1/live") as (url, asked), Client(url, session=SESSION) as client:
+            with pytest.raises(AnswerError):
+                await client.me()
+            with pytest.raises(ProblemError) as refused:
+                async with client.live():
+                    pass
+        assert refused.value.status == 302
+        assert ["Bearer a" in each for each in asked] == [True, True]
+        assert shown == []
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(time.time() + seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

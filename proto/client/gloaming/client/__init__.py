@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from gloaming.client.connection import Connection, ProblemError, UnreachableError, write
+from gloaming.client.connection import AnswerError, Connection, ProblemError, UnreachableError, write
 from gloaming.client.live import Live, LiveTable
 from gloaming.client.rooms import Rooms
 from gloaming.client.table import (
@@ -42,6 +42,7 @@ from gloaming.gateway.v1 import gateway_pb2
 __all__ = [
     "BOT",
     "ME",
+    "AnswerError",
     "Client",
     "CursorGoneError",
     "Live",

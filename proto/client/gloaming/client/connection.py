@@ -72,6 +72,10 @@ class UnreachableError(httpx.TransportError):
     """The server could not be reached, for all the attempts."""
 
 
+class AnswerError(Exception):
+    """What came is no answer of this API: something else answers at that address, or what lies between has spoiled it."""
+
+
 class Connection:
     """A player's connection to a gateway: tokens, retries, errors.
 
@@ -130,6 +134,7 @@ class Connection:
         Raises:
             ProblemError: the server refuses.
             UnreachableError: the server cannot be reached, for all the attempts.
+            AnswerError: it answers what cannot be read.
         """
         response = await self.exchange(method, path, body=body, query=query, headers=headers, authorized=authorized, seconds=seconds)
         return read(response.text, answer)
@@ -175,11 +180,13 @@ class Connection:
             await self._wait_or_raise(response, attempt)
 
     async def pages(self, path: str, answer: type[M], *, authorized: bool = True) -> AsyncGenerator[M, None]:
-        """Yields every page of a list."""
+        """Yields every page of a list; raises as `send`."""
         token = ""
         while True:
             page: Any = await self.send("GET", path, answer, query={"pageToken": token}, authorized=authorized)
             yield page
+            if page.next_page_token == token != "":
+                raise AnswerError(f"{path} leads from a page to the same page")
             token = page.next_page_token
             if not token:
                 return
@@ -258,8 +265,7 @@ class Connection:
         response = await self.exchange("POST", path, body=body, authorized=False)
         session = read(response.text, gateway_pb2.Session)
         # By the server's own clock on both sides.
-        told = email.utils.parsedate_tz(response.headers.get("Date", ""))
-        now = email.utils.mktime_tz(told) if told else time.time()
+        now = _date(response) or time.time()
         self.session = session
         self._expires = session, time.monotonic() + session.expire_time.seconds - now
         return session
@@ -283,8 +289,15 @@ class Connection:
 
 
 def read(text: str, kind: type[M]) -> M:
-    """Reads a message; what is newer than the generated code is skipped."""
-    return wire.parse(text, kind)
+    """Reads a message; what is newer than the generated code is skipped.
+
+    Raises:
+        AnswerError: it is no such message.
+    """
+    try:
+        return wire.parse(text, kind)
+    except (json_format.ParseError, ValueError, TypeError, AttributeError, RecursionError) as fault:  # JSON of any other shape
+        raise AnswerError(f"this is no {kind.DESCRIPTOR.name}: {text[:100]!r}") from fault
 
 
 def write(message: Message) -> Any:
@@ -308,6 +321,15 @@ async def pause(attempt: int, asked: float | None = None) -> None:
     """Waits longer each time, not all clients alike, and at least as long as is asked for."""
     longer = min(random.uniform(0.5, 1.0) * _PAUSE_SECONDS * 2 ** (attempt - 1), _LONGEST_PAUSE_SECONDS)
     await asyncio.sleep(max(longer, (asked or 0.0) * random.uniform(1.0, 1.1)))
+
+
+def _date(response: httpx.Response) -> float | None:
+    """When a response was made, by its server's clock, in seconds; None where it does not say."""
+    told = email.utils.parsedate_tz(response.headers.get("Date", ""))
+    try:
+        return email.utils.mktime_tz(told) if told else None
+    except (ValueError, OverflowError):  # of no calendar
+        return None
 
 
 def _unreachable(fault: httpx.TransportError) -> UnreachableError:

@@ -12,13 +12,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Generic, Self
 
+from google.protobuf import struct_pb2
 from google.protobuf.message import DecodeError
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.typing import Subprotocol
 
 from gloaming.client import connection as http
-from gloaming.client.connection import Connection, ProblemError, UnreachableError
+from gloaming.client.connection import AnswerError, Connection, ProblemError, UnreachableError
 from gloaming.client.table import Module, MoveT, WatchedT
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.live.v1 import live_pb2
@@ -173,8 +174,9 @@ class Live:
         after = watch.cursor
         while not await watch.queue.comes(_LOOK_SECONDS):
             if watch.begun:
-                match = (await self._connection.exchange("GET", f"/v1/matches/{watch.match_id}")).json()
-                return bool(match.get("status") == "FINISHED" and match.get("cursor") == after)
+                # Of any game, whose messages nobody has named here.
+                match = (await self._connection.send("GET", f"/v1/matches/{watch.match_id}", struct_pb2.Struct)).fields
+                return match["status"].string_value == "FINISHED" and match["cursor"].string_value == after
         return False
 
     async def _begin(self, watch: _Watch) -> None:
@@ -469,7 +471,11 @@ class _Watch:
 
     def put(self, seen: live_pb2.Snapshot | live_pb2.Event) -> None:
         """Takes what came."""
-        made, self.cursor, self.over = self._read(seen)
+        try:
+            made, self.cursor, self.over = self._read(seen)
+        except DecodeError:
+            self.queue.fail(AnswerError(f"what came of {self.match_id} is no message of its game"))
+            return
         self.refusals = 0
         self.queue.put(made)
 
@@ -489,6 +495,7 @@ class LiveTable(Generic[MoveT, WatchedT]):
 
         Raises:
             ProblemError, UnreachableError: as `Live` says.
+            AnswerError: what came is no message of this game.
             ValueError: this socket watches the match already.
         """
         async with contextlib.aclosing(self._live.watch(match_id, after, self._read)) as watching:

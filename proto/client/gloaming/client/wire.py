@@ -20,11 +20,10 @@ M = TypeVar("M", bound=Message)
 
 def parse(text: str, kind: type[M]) -> M:
     """Reads a message; what is newer than the generated code is skipped."""
-    fields = kind.DESCRIPTOR.fields
-    if not any(_of_game(field) for field in fields):
-        return json_format.Parse(text, kind(), ignore_unknown_fields=True)
     body = json.loads(text)
-    for field in fields:
+    if not isinstance(body, dict):  # of other JSON json_format makes an empty message
+        raise json_format.ParseError("a message is an object")
+    for field in kind.DESCRIPTOR.fields:
         if (name := _of_game(field)) and field.json_name in body:
             packed = _pack(str(body.get("game", "")), name, body[field.json_name])
             body[field.json_name] = base64.b64encode(packed).decode()

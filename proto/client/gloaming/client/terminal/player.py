@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from gloaming.client import BOT, ME, Client, ProblemError, UnreachableError, words
+from gloaming.client import BOT, ME, AnswerError, Client, ProblemError, UnreachableError, words
 from gloaming.client.terminal.boards import board
 from gloaming.client.terminal.paint import named
 from gloaming.client.terminal.screen import END, Screen
@@ -74,6 +74,9 @@ def main(asked: argparse.Namespace) -> int:
         print("Good night.")
     except UnreachableError:
         print(f"The server at {asked.url} does not answer; make run starts one.", file=sys.stderr)
+        return 1
+    except AnswerError:
+        print(f"What answers at {asked.url} is no server of this kind, or none that this can read.", file=sys.stderr)
         return 1
     except ProblemError as problem:
         print(problem.detail, file=sys.stderr)
