@@ -20,10 +20,12 @@ from tests.e2e.test_live import Hall, hall_of
 from tests.harness import all_events, eventually
 from tests.live import PROTO, Socket, live
 
-# Round trips, in seconds, of two players who think equally fast: in turn one of them is faster, by half of what their lines differ. So by
-# either way of ordering there are 50 ms between them, more than what a busy machine adds.
+# Round trips, in seconds, of two players who think equally fast.
 NEAR, FAR = 0.020, 0.120
-THINKS, SLOWER = 0.080, 0.050
+THINKS = 0.080
+# In turn one of them is slower: where lines are compensated, by more than what a busy machine adds and by less than what their lines differ,
+# so that without compensation the near one would win all.
+SLOWER = {"COMPENSATED": 0.080, "ARRIVAL": 0.0}
 MATCHES, ROUNDS = 4, 40
 
 
@@ -72,12 +74,12 @@ def measured(socket: Socket) -> bool:
     return len(socket.pings) >= 3
 
 
-async def play(socket: Socket, match_id: str, seat: int) -> None:
+async def play(socket: Socket, match_id: str, seat: int, slower: float) -> None:
     """Grabs in each round, some time after seeing it revealed, until there were enough."""
     assert (await socket.watch(match_id)).HasField("result")
     revealed = pb.Match.FromString((await socket.next("snapshot")).match).view.round
     while revealed < ROUNDS:
-        await asyncio.sleep(THINKS + SLOWER * ((revealed + seat) % 2))
+        await asyncio.sleep(THINKS + slower * ((revealed + seat) % 2))
         react = pb.React(round=revealed, action="SHIELD")
         moving = live_pb2.Move(match_id=match_id, move=pb.Move(react=react).SerializeToString())
         await socket.ask(move=moving)
@@ -104,7 +106,7 @@ async def grants(hall: Hall, ordering: str) -> list[tuple[int, pb.Reaction]]:
             for socket in sockets:
                 await eventually(partial(measured, socket))
             match_ids.append(await hall.create(NIGHT_KNIGHT, names, options))
-            playing += [play(socket, match_ids[-1], seat) for seat, socket in enumerate(sockets)]
+            playing += [play(socket, match_ids[-1], seat, SLOWER[ordering]) for seat, socket in enumerate(sockets)]
         async with asyncio.timeout(60):
             await asyncio.gather(*playing)
     won = []

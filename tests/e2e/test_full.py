@@ -123,8 +123,7 @@ async def test_what_would_write_is_refused_and_changes_nothing_and_what_reads_go
     async with client(local.urls[0]) as http:
         ann, bob = await newcomer(http, "Ann"), await newcomer(http, "Bob")
         made = {"game": "night_clan", "seats": ME_AND_BOT, "settings": {"moveSeconds": 0}, "order": "AS_LISTED"}
-        match = (await ann.ask("POST", "/v1/matches", made)).json()
-        path = f"/v1/matches/{match['id']}"
+        path = f"/v1/matches/{(await ann.ask('POST', '/v1/matches', made)).json()['id']}"
         over = (await ann.ask("POST", "/v1/matches", made)).json()["id"]
         await ann.ask("POST", f"/v1/matches/{over}:resign", {})
         room, other = [(await ann.ask("POST", "/v1/rooms", {"game": "night_clan", "seats": 2})).json()["code"] for _ in range(2)]
@@ -145,6 +144,8 @@ async def test_what_would_write_is_refused_and_changes_nothing_and_what_reads_go
             (bob, "POST", "/v1/players/me:signOut", {}),
         ]
         await until(lambda: _counted(redis))
+        await until(lambda: _to_move(ann, path))
+        match = (await ann.ask("GET", path)).json()
         async with full(redis):
             before = await everything_in(redis)
             for key in ({}, {"Idempotency_Key": "k" * 32}):
@@ -166,6 +167,11 @@ async def test_what_would_write_is_refused_and_changes_nothing_and_what_reads_go
         assert (await ann.ask("GET", path)).json()["version"] > match["version"]
         assert (await bob.ask("GET", "/v1/players/me")).json()["reason"] == "TOKEN_REVOKED"
     assert faults(local) == []
+
+
+async def _to_move(person: Asking, path: str) -> bool:
+    """Whether the bot has done what it does by itself, and waits."""
+    return bool((await person.ask("GET", path)).json()["toMove"] == [0])
 
 
 async def _counted(redis: Redis) -> bool:

@@ -16,6 +16,8 @@ from deploy.local import Local
 from gateway.registry import GAMES
 
 _SECONDS = 8.0
+# And so many moves at least, however busy the machine is.
+_MOVES = 50
 
 
 async def _play(local: Local, name: str, met: Counter[int]) -> int:
@@ -32,7 +34,7 @@ async def _play(local: Local, name: str, met: Counter[int]) -> int:
         session = await ask("POST", "/v1/players", {"name": name})
         http.headers["Authorization"] = f"Bearer {session['accessToken']}"
         until = time.monotonic() + _SECONDS
-        while time.monotonic() < until:
+        while time.monotonic() < until or moved < _MOVES:
             made = await ask("POST", "/v1/matches", {"game": "night_clan", "seats": [{"player": "me"}, {"bot": "STANDARD"}]})
             while (now := await ask("GET", f"/v1/matches/{made['id']}"))["status"] != "FINISHED":
                 moves = (await ask("GET", f"/v1/matches/{made['id']}/moves"))["moves"]
@@ -46,7 +48,7 @@ async def test_the_defaults_let_fast_bots_at_one_address_play_undisturbed(tmp_pa
     with Local(tmp_path, env={"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0"}) as local:
         met: Counter[int] = Counter()
         moved = await asyncio.gather(*(_play(local, name, met) for name in ("Ann", "Bob")))
-        assert min(moved) > 50
+        assert met[200] > sum(moved) >= 2 * _MOVES
         assert 429 not in met, met
 
 
