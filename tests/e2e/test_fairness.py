@@ -23,8 +23,8 @@ from tests.live import PROTO, Socket, live
 # Round trips, in seconds, of two players who think equally fast.
 NEAR, FAR = 0.020, 0.120
 THINKS = 0.080
-# In turn one of them is slower: where lines are compensated, by more than what a busy machine adds and by less than what their lines differ,
-# so that without compensation the near one would win all.
+# In turn one of them is slower: where lines are compensated, by more than what a busy machine adds and by less than what their lines
+# differ, so that without compensation the near one would win all.
 SLOWER = {"COMPENSATED": 0.080, "ARRIVAL": 0.0}
 MATCHES, ROUNDS = 4, 40
 
