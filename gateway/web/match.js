@@ -59,7 +59,7 @@ function result({ winners, ending }, { name, me }) {
   return `${name(winners[0])} ${winners[0] === me ? "win" : "wins"}${by}`;
 }
 
-/** Two bots have the same name: then the emblem tells them apart. */
+/** Two may have the same name: then the emblem tells them apart. */
 const namer = (seats, me) => (seat) => {
   if (seat === me) return "You";
   const { name } = seats[seat];

@@ -68,7 +68,9 @@ def listed(info: table_pb2.GameInfo, seats: Sequence[table_pb2.SeatRequest]) -> 
                 raise Unreadable(f"seats[{n}]", "must be a player or a bot")
         if len(seat.name) > _LONGEST_NAME:
             raise Unreadable(f"seats[{n}].name", f"must be at most {_LONGEST_NAME} characters")
-    return tuple(Listed(seat.player, seat.bot, seat.name or ("Bot" if seat.bot else seat.player)) for seat in seats)
+    nameless = [n for n, seat in enumerate(seats) if seat.bot and not seat.name]
+    bots = {n: f"Bot {number}" if len(nameless) > 1 else "Bot" for number, n in enumerate(nameless, 1)}
+    return tuple(Listed(seat.player, seat.bot, seat.name or bots.get(n, seat.player)) for n, seat in enumerate(seats))
 
 
 def request_id(asked: str) -> str:

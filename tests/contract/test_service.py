@@ -114,6 +114,13 @@ async def test_making_a_match_twice_makes_one_and_the_first_seed_stays(game: Gam
         assert {match.version for match in matches} == {1}
 
 
+async def test_bots_without_a_name_are_told_apart_by_their_number(there: Table) -> None:
+    seats = ["ann", *["bot"] * (there.game.info.max_seats - 1)]
+    match = await there.player("ann").get(await there.create(*seats))
+    bots = [seat.name for seat in match.seats if seat.bot]
+    assert bots == (["Bot"] if len(bots) == 1 else [f"Bot {n}" for n in range(1, len(bots) + 1)])
+
+
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [

@@ -455,6 +455,19 @@ async def test_however_much_there_is_to_tell_a_player_it_is_not_sent_faster_than
         assert {each.notice["data"]["matchId"] for each in ann.got} == matches
 
 
+async def test_who_never_answers_takes_few_of_the_places_and_the_others_are_told(
+    keys: Keys, redis_url: str, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pace = Pace(idle=0.02, lease=60.0, seconds=30.0, most=6, each=2)
+    async with house(keys, redis_url, monkeypatch, pace) as home, receiver(None) as ann, receiver() as bob:
+        await home.register("Ann", ann.url)
+        await home.register("Bob", bob.url)
+        matches = {await home.match() for _ in range(10)}
+        await bob.notices(10)
+        assert {each.notice["data"]["matchId"] for each in bob.got} == matches
+        assert len(ann.got) == 2
+
+
 # Whose it is.
 
 
