@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import math
@@ -12,6 +13,7 @@ from contextlib import ExitStack
 
 import docker
 import docker.errors
+import grpc
 import pytest
 import redis.asyncio as redis_asyncio
 import requests
@@ -33,9 +35,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuses processes that would empty each other's database. Where REDIS_URL is not set each has a Redis of its own."""
+    """Refuses processes that would empty each other's database (where REDIS_URL is not set each has a Redis of its own); gRPC stays."""
     if config.getoption("numprocesses", None) and os.environ.get("REDIS_URL"):
         raise pytest.UsageError("REDIS_URL names one database, which every test empties: run the tests in one process (-n 0).")
+    asyncio.run(_keep_grpc())
+
+
+async def _keep_grpc() -> None:
+    """Counts one more user of gRPC, who never leaves.
+
+    Else its core and its poller end with each test and begin again with the next, hundreds of times in a process, which no server does: a
+    run once hung for good between two tests that use it.
+    """
+    grpc.aio.init_grpc_aio()
 
 
 @pytest.fixture(scope="session")
