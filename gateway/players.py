@@ -379,7 +379,7 @@ def clean_name(name: str) -> str:
     """
     clean = unicodedata.normalize("NFC", name).strip()
     if any(character in _BLANK or unicodedata.category(character) in _UNSEEN for character in clean):
-        raise Unreadable("name", "has a control, format, private or unassigned character")
+        raise Unreadable("name", "has a blank, control, format, private or unassigned character")
     if not clean or max(len(name), len(clean)) > _NAME_LENGTH:
         raise Unreadable("name", f"must be 1 to {_NAME_LENGTH} characters")
     return clean
