@@ -17,15 +17,14 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from gateway.limits import Buckets
 from gateway.players import live_key, matches_key
 from gateway.registry import Game
-from gateway.settings import Rate
 from gateway.tokens import HostToken
 from gateway.upstream import Services
 from gloaming.table.v1 import table_pb2
 from services.kit import logs
 from services.kit.errors import NotFound, Refused
+from services.kit.limits import Buckets, Rate
 from services.kit.problems import STATUS_BY_CODE
 from services.kit.storage import Script, Storage
 

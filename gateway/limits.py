@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -22,9 +20,10 @@ from starlette.types import Scope
 
 from gateway import exchange, metrics
 from gateway.operations import Operation
-from gateway.settings import GatewaySettings, Rate, rate
+from gateway.settings import GatewaySettings
 from services.kit.errors import NotFound, Throttled, Unauthenticated, Unavailable
 from services.kit.identity import Identity
+from services.kit.limits import Buckets, Rate, rate
 from services.kit.storage import Script, Storage
 
 Kind: TypeAlias = Literal["sign_in", "making", "room", "socket", "move"]
@@ -52,8 +51,6 @@ LIMITED: Mapping[str, tuple[Kind, ...]] = {
 _LUA = Path(__file__).parent / "lua"
 _TAKE = Script(_LUA / "take.lua")
 _GIVE_BACK = Script(_LUA / "give_back.lua")
-# So many players' buckets a process keeps; whoever has not been there for longest begins with a full one again.
-_REMEMBERED = 65_536
 _NOUNS: Mapping[Kind, str] = {
     "sign_in": "sign-ins",
     "making": "matches, rooms and tickets asked for",
@@ -61,36 +58,6 @@ _NOUNS: Mapping[Kind, str] = {
     "socket": "sockets",
     "move": "moves",
 }
-
-
-class Buckets:
-    """Buckets in this process, of the same rate; they are as full as `take.lua` has them.
-
-    Args:
-        rate: None where everything goes.
-    """
-
-    def __init__(self, rate: Rate | None, most: int = _REMEMBERED) -> None:
-        self._rate = rate
-        self._most = most
-        # When each is full again, by the monotonic clock; in the order of use.
-        self._full: OrderedDict[str, float] = OrderedDict()
-
-    def take(self, whose: str) -> float:
-        """Takes a token. Returns 0, or in how many seconds there is one."""
-        if self._rate is None:
-            return 0.0
-        now = time.monotonic()
-        full = max(now, self._full.get(whose, now)) + self._rate.interval
-        early = full - self._rate.interval * self._rate.burst - now
-        # Sums of floats are a little off: a whole burst must fit.
-        if early > 1e-6:
-            return early
-        self._full[whose] = full
-        self._full.move_to_end(whose)
-        if len(self._full) > self._most:
-            self._full.popitem(last=False)
-        return 0.0
 
 
 class Throttle:

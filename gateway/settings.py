@@ -7,13 +7,13 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field, FilePath, field_validator
 from pydantic_settings import NoDecode
 
 from gateway.registry import GAMES
+from services.kit.limits import rate
 from services.kit.settings import MOST_DAYS, Common, Listen, ServiceSettings
 
 
@@ -145,28 +145,6 @@ class GatewaySettings(Common):
     @classmethod
     def _listed(cls, value: object) -> object:
         return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How often something may be: `burst` times at once, and once more each `interval` seconds."""
-
-    interval: float
-    burst: int
-
-
-def rate(text: str) -> Rate | None:
-    """Reads a limit, so many a minute after so many at once; None is no limit.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if text == "0":
-        return None
-    if not re.fullmatch(r"[1-9]\d{0,6}:[1-9]\d{0,6}", text, re.ASCII):
-        raise ValueError("give how many a minute and how many at once, as in 60:120, or 0 for no limit")
-    a_minute, burst = text.split(":")
-    return Rate(60 / int(a_minute), int(burst))
 
 
 def bands(text: str) -> tuple[tuple[int, int | None], ...]:

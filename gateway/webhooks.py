@@ -34,20 +34,19 @@ from starlette.responses import Response
 
 from gateway import exchange, transcoding
 from gateway.exchange import Answer
-from gateway.limits import Buckets
 from gateway.metrics import WEBHOOK_SECONDS, WEBHOOKS
 from gateway.operations import operation, says
 from gateway.outward import Network, Outward, Undelivered, target_of
 from gateway.players import Players, signed_in
 from gateway.problems import reason_of
 from gateway.registry import GAMES, game_of
-from gateway.settings import Rate
 from gateway.tokens import HostToken
 from gateway.upstream import Services
 from gloaming.gateway.v1 import gateway_pb2
 from gloaming.relay.v1 import relay_pb2
 from gloaming.table.v1 import table_pb2
 from services.kit.errors import Error, NotFound, Refused
+from services.kit.limits import Buckets, Rate
 from services.kit.storage import Script, Storage
 from services.kit.version import VERSION
 

@@ -8,6 +8,7 @@ counts, for as long as an older token could live.
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections import OrderedDict
@@ -18,7 +19,8 @@ from typing import Any
 
 import jwt
 
-from services.kit.errors import Forbidden, Unauthenticated
+from services.kit.errors import Forbidden, Throttled, Unauthenticated
+from services.kit.limits import Buckets
 from services.kit.storage import Storage
 
 ISSUER = AUDIENCE = "gloaming"
@@ -61,11 +63,18 @@ class Identity:
         self._keys = {key.key_id: key for key in jwt.PyJWKSet.from_dict(dict(jwks)).keys}
         self._storage = storage
         self._known: OrderedDict[str, Caller] = OrderedDict()
+        self._calls = Buckets(None)
 
     @classmethod
     def from_file(cls, path: Path, storage: Storage) -> Identity:
         """Reads a JWKS file."""
         return cls(json.loads(path.read_text()), storage)
+
+    def counting(self, calls: Buckets) -> Identity:
+        """The same, for calls of which a player may make only so many."""
+        counting = copy.copy(self)
+        counting._calls = calls
+        return counting
 
     async def caller(self, authorization: str | None) -> Caller:
         """Returns the bearer of an `Authorization: Bearer` value.
@@ -73,9 +82,13 @@ class Identity:
         Raises:
             Unauthenticated: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED.
             Unavailable: revocations cannot be read.
+            Throttled: RATE_LIMITED, where calls are counted.
         """
         caller = self.says(authorization)
         await self.recheck(caller)
+        # Only now: whoever has an old token of a player uses up nothing of theirs.
+        if wait := self._calls.take(caller.player):
+            raise Throttled("RATE_LIMITED", "too many calls by this player; wait for as long as it says, and try again", wait)
         return caller
 
     def says(self, authorization: str | None) -> Caller:

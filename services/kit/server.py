@@ -28,6 +28,7 @@ from services.kit import logs, shadow, tracing, verify
 from services.kit.game import Game
 from services.kit.garbage import collect_seldom
 from services.kit.identity import Identity
+from services.kit.limits import Buckets, rate
 from services.kit.live import Live
 from services.kit.matches import Matches
 from services.kit.operator import Operator
@@ -136,7 +137,11 @@ class Replica:
         self._health = HealthServicer()
         verbs = handlers(game, self._matches, self._live, self._operator, identity)
         self._server = self._make(_OPTIONS, verbs)
-        self._public = self._make(_PUBLIC_OPTIONS, _Public(game, verbs)) if self._public_certificate else None
+        self._public = None
+        if self._public_certificate:
+            counting = identity.counting(Buckets(rate(settings.public_limit_calls)))
+            outside = handlers(game, self._matches, self._live, self._operator, counting)
+            self._public = self._make(_PUBLIC_OPTIONS, _Public(game, outside))
         self._probed = self._make(_PUBLIC_OPTIONS) if settings.health_listen else None
         self._stopping = asyncio.Event()
 

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis.exceptions import RedisError
 
 from services.kit import tls
+from services.kit.limits import rate
 from services.kit.topology import masters_of
 
 PREFIX = "GLOAMING_"
@@ -152,6 +153,11 @@ class ServiceSettings(Common):
     )
     public_tls_cert_file: CertificateFile = Field(default=None, description="Its certificate (PEM).")
     public_tls_key_file: KeyFile = Field(default=None, description="The key of that (PEM).")
+    public_limit_calls: str = Field(
+        default="12000:400",
+        description="Calls of one player there, at each replica by itself; a stream is one. So many a minute, after so many at once; "
+        "`0`: no limit.",
+    )
     bot_delay_ms: int = Field(default=600, ge=0, le=60_000, description="How long a bot thinks before each move.")
     deadline_shards: int = Field(default=8, ge=1, le=64, description="Into how many keys deadlines are spread; the same for all replicas.")
     outage_ms: int = Field(
@@ -195,6 +201,12 @@ class ServiceSettings(Common):
         if outage_ms is not None and outage_ms <= sweep_ms:
             raise ValueError(f"must be less than the outage_ms of {outage_ms}, or every pause between two sweeps is an outage")
         return sweep_ms
+
+    @field_validator("public_limit_calls")
+    @classmethod
+    def _is_a_rate(cls, limit: str) -> str:
+        rate(limit)
+        return limit
 
     @model_validator(mode="after")
     def _public_tls(self) -> Self:

@@ -16,11 +16,12 @@ from redis.asyncio import Redis
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
-from gateway.limits import LIMITED, Buckets, address_of
+from gateway.limits import LIMITED, address_of
 from gateway.registry import GAMES
-from gateway.settings import GatewaySettings, Rate
+from gateway.settings import GatewaySettings
 from gloaming.night_clan.v1 import night_clan_pb2
 from gloaming.table.v1 import table_pb2
+from services.kit.limits import Buckets, Rate
 from tests.gateway.stand import MATCH_ID, MOVE, Context, Stand, World, live_stand, match, stand
 from tests.harness import Keys
 from tests.live import BOTH, live

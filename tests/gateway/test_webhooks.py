@@ -21,9 +21,9 @@ from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
 from gateway.outward import Outward, Undelivered, is_good, target_of
-from gateway.settings import Rate
 from gateway.webhooks import Pace, _due_key, signature
 from services.kit.errors import Unreadable
+from services.kit.limits import Rate
 from services.night_clan.game import GAME
 from tests.gateway.stand import Stand, stand
 from tests.harness import Keys, Player, Table, eventually, table

@@ -55,6 +55,8 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("GLOAMING_LOG_LEVEL", "debug"),
         ("GLOAMING_DRAIN_SECONDS", "-1"),
         ("GLOAMING_DRAIN_SECONDS", "soon"),
+        ("GLOAMING_PUBLIC_LIMIT_CALLS", "60"),
+        ("GLOAMING_PUBLIC_LIMIT_CALLS", "0:1"),
         ("GLOAMING_BOT_DELAY_MS", "1.5"),
         ("GLOAMING_DEADLINE_SHARDS", "0"),
         ("GLOAMING_OUTAGE_MS", "1"),

@@ -12,8 +12,10 @@ from typing import Any
 
 import grpc
 import pytest
+from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_status import rpc_status
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
@@ -191,6 +193,40 @@ async def test_what_gateways_and_operators_ask_for_is_not_there_from_outside(out
     assert told is not None
     assert {GAME.service.full_name, "grpc.health.v1.Health"} <= told
     assert not any("relay" in name or "operator" in name for name in told)
+
+
+async def test_a_player_from_outside_may_call_only_so_often_and_is_told_when_again(
+    keys: Keys, redis_url: str, redis: Redis, ca: Authority
+) -> None:
+    pair = ca.issue("public")
+    settings = {"public_listen": "127.0.0.1:0", "public_tls_cert_file": pair.certificate, "public_tls_key_file": pair.key}
+
+    async def ends(to: grpc.aio.Channel, verb: str, token: str) -> tuple[grpc.StatusCode, float]:
+        """How a call ends, and after how many seconds it says to try again."""
+        unary: Any = to.unary_unary(f"/{GAME.service.full_name}/{verb}")
+        try:
+            await unary(asked.SerializeToString(), metadata=[("authorization", f"Bearer {token}")], timeout=5)
+        except grpc.aio.AioRpcError as fault:
+            status, info = rpc_status.from_call(fault), error_details_pb2.RetryInfo()  # type: ignore[arg-type]
+            told = [info.retry_delay.ToTimedelta().total_seconds() for detail in (status.details if status else ()) if detail.Unpack(info)]
+            return fault.code(), sum(told)
+        raise AssertionError("there is no such match")
+
+    asked = GAME.message("GetMatchRequest")(match_id="night_clan-abcdefghij")
+    ann, bob, old = keys.token("ann"), keys.token("bob"), keys.token("ann", seconds=-1)
+    # Three at once, and after those one a minute.
+    async with (
+        replica(GAME, keys, redis_url, public_limit_calls="1:3", **settings) as it,
+        channel(it.public_port, client(ca)) as outside,
+        channel(it.port, None) as inside,
+    ):
+        assert [(await ends(outside, "GetMatch", old))[0] for _ in range(5)] == [grpc.StatusCode.UNAUTHENTICATED] * 5
+        for verb in ("GetMatch", "ListMoves", "GetRecord"):
+            assert (await ends(outside, verb, ann))[0] is grpc.StatusCode.NOT_FOUND
+        refused, again = await ends(outside, "GetMatch", ann)
+        assert (refused, 50 < again <= 60) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+        assert (await ends(outside, "GetMatch", bob))[0] is grpc.StatusCode.NOT_FOUND
+        assert [(await ends(inside, "GetMatch", ann))[0] for _ in range(9)] == [grpc.StatusCode.NOT_FOUND] * 9
 
 
 async def test_strangers_may_not_say_too_much_at_once(outside: Replica, ca: Authority) -> None:
