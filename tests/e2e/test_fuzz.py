@@ -17,7 +17,7 @@ from schemathesis.core import NotSet
 from deploy.local import Local
 from tests.harness import eventually
 
-# So many bodies in all: `FUZZ_BODIES=10000 make test ARGS="-k random_bodies"` for a long run.
+# So many bodies in all: `FUZZ_BODIES=10000 make test ARGS="-k random_bodies -o faulthandler_timeout=0"` for a long run.
 BODIES = int(os.environ.get("FUZZ_BODIES", "1000"))
 
 
