@@ -27,6 +27,8 @@ THINKS = 0.080
 # differ, so that without compensation the near one would win all.
 SLOWER = {"COMPENSATED": 0.080, "ARRIVAL": 0.0}
 MATCHES, ROUNDS = 4, 40
+# Far above both lines, in ms: a grab that a busy machine brings late is waited for.
+CAP = 250
 
 
 @asynccontextmanager
@@ -94,7 +96,7 @@ async def play(socket: Socket, match_id: str, seat: int, slower: float) -> None:
 
 async def grants(hall: Hall, ordering: str) -> list[tuple[int, pb.Reaction]]:
     """The rounds of some matches with the reactions that got their pillows; the first seat is near, the second far, the third idle."""
-    options = pb.Options(countdown_ms=0, own_card_delay_ms=0, action_ms=3000, ordering=ordering, max_compensation_ms=150)
+    options = pb.Options(countdown_ms=0, own_card_delay_ms=0, action_ms=3000, ordering=ordering, max_compensation_ms=CAP)
     async with AsyncExitStack() as stack:
         near, far = [await stack.enter_async_context(link(hall.live_urls[0], length)) for length in (NEAR, FAR)]
         playing, match_ids = [], []
@@ -146,6 +148,6 @@ async def test_two_who_are_equally_fast_win_as_often_at_20_and_at_120_ms_when_li
     faster = [reaction.seat == round_ % 2 for round_, reaction in won]
     assert sum(faster) / len(faster) > 0.9
     for _, reaction in won:
-        assert reaction.evidence.compensation_ms == min(reaction.evidence.round_trip_ms, 150)
+        assert reaction.evidence.compensation_ms == min(reaction.evidence.round_trip_ms, CAP)
         # What is measured is the line, and what both ends take.
         assert reaction.evidence.round_trip_ms >= 1000 * (NEAR, FAR)[reaction.seat] - 5

@@ -102,7 +102,8 @@ async def test_of_two_thousand_players_on_four_gateways_nobody_plays_twice_or_is
             redis = await stack.enter_async_context(Redis.from_url(local.redis_url))
             skills: dict[Any, Any] = {player: Skill(mu=rating / 60).write() for player, rating in ratings.items()}
             await redis.hset("gateway:{ratings/night_clan}:players", mapping=skills)
-            free = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+            # None is closed as idle: on a machine that is busy httpx does that to connections that have just been given a request.
+            free = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=None)
             clients = [httpx.AsyncClient(base_url=url, timeout=60, limits=free) for url in local.urls]
             crowd = Crowd([await stack.enter_async_context(client) for client in clients], Signer(local.signing_key), chance)
             began = time.monotonic()
