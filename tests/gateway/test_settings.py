@@ -33,6 +33,7 @@ _WRONG = {
     "trusted_proxies": "10.0.0.0/8,home",
     "webhook_networks": "10.0.0.0/8,home",
     "cors_origins": "play.example",
+    "public_limit_calls": "many",
     **dict.fromkeys((name for name in GatewaySettings.model_fields if name.startswith("limit_")), "many"),
 }
 
