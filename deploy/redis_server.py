@@ -121,8 +121,9 @@ class RedisServer:
             "dir": str(self.directory.resolve()),
             "save": "",
             "appendonly": "yes" if self.durable else "no",
-            # The file is written at each command and synced each second: a crash of the process loses next to nothing, one of the machine
-            # up to a second. `always` would add a disk's sync to every reaction on the pillow path.
+            # The file is written at each command and synced each second: a crash of the process loses nothing, unless the disk is busy with
+            # a sync (then up to two seconds), one of the machine up to a second. `always` would add a sync to every reaction on the pillow
+            # path.
             "appendfsync": "everysec",
             "daemonize": "no",
         }

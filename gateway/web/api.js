@@ -37,7 +37,8 @@ export function unique() {
 export const session = {
   get now() {
     try {
-      return JSON.parse(localStorage.getItem(KEY) ?? "null");
+      const kept = JSON.parse(localStorage.getItem(KEY) ?? "null");
+      return kept?.player?.id && kept.accessToken && kept.refreshToken ? kept : null;
     } catch {
       return null;
     }

@@ -206,7 +206,7 @@ class SocketSeat(Seat):
                         await self._take(message)
             except BROKEN as end:
                 await self._set(None)
-                code = str(end.code) if isinstance(end, Closed) else type(end).__name__
+                code = _code(end)
                 if open_:
                     self.match.ledger.closed[f"{code}, as told" if draining else code] += 1
                 else:
@@ -270,6 +270,15 @@ class SocketSeat(Seat):
         async with self._connected:
             self._socket = socket
             self._connected.notify_all()
+
+
+def _code(end: Exception) -> str:
+    """How a socket ended: the code with which it was closed, whether that was read or met in writing; or what else went wrong."""
+    if isinstance(end, Closed):
+        return str(end.code)
+    if isinstance(end, ConnectionClosed) and end.rcvd is not None:
+        return str(end.rcvd.code)
+    return type(end).__name__
 
 
 def _is_told(message: live_pb2.ServerMessage) -> bool:

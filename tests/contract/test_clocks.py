@@ -449,6 +449,9 @@ async def test_a_match_goes_on_and_watchers_miss_nothing_when_redis_forgets_its_
     game: Game, keys: Keys, tmp_path: Path
 ) -> None:
     with RedisServer(tmp_path / "redis", durable=True) as server:
+        async with Redis.from_url(server.url) as redis:
+            # By `everysec` a disk that is busy keeps what was acknowledged out of the file for up to two seconds.
+            await redis.config_set("appendfsync", "always")
         async with table(game, keys, server.url, replicas=2, bot_delay_ms=5, sweep_ms=100, lease_ms=1_000) as there:
             names = [*there.names[:-1], "bot"]
             players = [there.player(name) for name in names if name != "bot"]

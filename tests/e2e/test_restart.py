@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from deploy.local import Local
 from gloaming.client import Client
@@ -30,6 +31,9 @@ def killed(local: Local) -> None:
 async def test_a_match_goes_on_after_a_restart_of_everything(tmp_path: Path, ended: Callable[[Local], None]) -> None:
     local = Local(tmp_path, env={"REDIS_URL": "", "GLOAMING_BOT_DELAY_MS": "0"})
     await asyncio.to_thread(local.start)
+    async with Redis.from_url(local.redis_url) as redis:
+        # By `everysec` a disk that is busy keeps what was acknowledged out of the file for up to two seconds.
+        await redis.config_set("appendfsync", "always")
     async with Client(local.url) as ann:
         await ann.sign_in("Ann")
         game = ann.game(night_clan_pb2)

@@ -277,6 +277,23 @@ async def test_tokens_are_renewed_before_they_run_out_and_the_socket_stays(opene
         assert len(sockets) == 1
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "garbage",
+        "5",
+        '{"player": {"id": "x"}}',
+        '{"player": {"id": "x", "name": "X"}, "accessToken": "of.another.server", "refreshToken": "y", "renewTime": 9e15}',
+    ],
+)
+async def test_what_somebody_else_left_in_the_browser_is_no_session(opened: Open, kept: str) -> None:
+    page = await opened()
+    await page.evaluate("kept => localStorage.setItem('gloaming.session', kept)", kept)
+    await page.reload()
+    await expect(page.get_by_label("Your name")).to_be_visible()
+    await _play_night_clan(page)
+
+
 async def test_two_tabs_are_the_same_player_and_signing_out_in_one_ends_the_other(opened: Open, served: Local) -> None:
     page = await opened()
     await _play_night_clan(page)

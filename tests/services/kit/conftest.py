@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from deploy.redis_server import RedisServer
@@ -38,4 +39,7 @@ async def storage(redis_url: str, redis: Redis) -> AsyncIterator[Storage]:
 def private(tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis of one's own, to be killed and restarted; it keeps what it holds."""
     with RedisServer(tmp_path / "redis", durable=True) as server:
+        with SyncRedis.from_url(server.url) as client:
+            # By `everysec` a disk that is busy keeps what was acknowledged out of the file for up to two seconds.
+            client.config_set("appendfsync", "always")
         yield server
