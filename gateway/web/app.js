@@ -90,6 +90,9 @@ live.onstate = (state, wait) => {
   } else if (state === "open" && wasAway) {
     wasAway = false;
     notice("Connected again: going on where you were, nothing is missed.", 5000);
+  } else if (state === "off" && wasAway) {
+    wasAway = false;
+    notice("");
   }
 };
 

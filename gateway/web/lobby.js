@@ -438,9 +438,12 @@ export async function showTicket(main, id) {
   if (!game) throw new Error("That is no search for opponents.");
   const ended = new AbortController();
   const what = h("p", { class: "waits" });
+  let cancelling = false;
   const cancel = doing(async () => {
+    cancelling = true;
+    // It may be too late: then there is a match, which is told as ever.
+    await call("DELETE", `/tickets/${id}`).finally(() => (cancelling = false));
     ended.abort();
-    await call("DELETE", `/tickets/${id}`);
     go("#/");
   });
   main.replaceChildren(
@@ -469,6 +472,7 @@ export async function showTicket(main, id) {
     if (now.id !== id || ended.signal.aborted) return;
     if (now.matchId) return move(`#/match/${now.matchId}`);
     if (ENDS[now.status]) {
+      if (cancelling) return;
       notice(now.failure?.detail || ENDS[now.status], 8000);
       return move("#/");
     }

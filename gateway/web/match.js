@@ -4,7 +4,7 @@ import { call, session } from "./api.js";
 import { button, clock, emblem, h, listed, plural, shape, signed } from "./dom.js";
 import { gameOf, load } from "./game.js";
 import { live } from "./live.js";
-import { calm, complain, confirm, doing, rules, swap } from "./page.js";
+import { calm, complain, confirm, doing, notice, rules, swap } from "./page.js";
 
 const PAGE = 500;
 /** Events that come together are drawn and asked about together, in ms. */
@@ -59,11 +59,12 @@ function result({ winners, ending }, { name, me }) {
   return `${name(winners[0])} ${winners[0] === me ? "win" : "wins"}${by}`;
 }
 
-/** Two may have the same name: then the emblem tells them apart. */
+/** Two may have the same name, or somebody that of oneself here: then the emblem tells them apart. */
 const namer = (seats, me) => (seat) => {
   if (seat === me) return "You";
   const { name } = seats[seat];
-  return seats.some((other) => other.seat !== seat && other.name === name) ? `${name} (${shape(seat)})` : name;
+  const twice = name.toLowerCase() === "you" || seats.some((other) => other.seat !== seat && other.name === name);
+  return twice ? `${name} (${shape(seat)})` : name;
 };
 
 /**
@@ -234,13 +235,16 @@ class Screen {
     const before = this.legal;
     this.legal = { version: 0, moves: [] };
     this.draw();
+    // Where one is to move, a move that comes late, as after a broken line, is not for a later turn.
+    const inTurn = this.game.turns !== false && this.match.toMove.length === 1;
     let accepted = true;
     try {
-      await live.ask({ move: { matchId: this.id, move } });
+      await live.ask({ move: { matchId: this.id, move, ...(inTurn ? { expectedVersion: before.version } : {}) } });
     } catch (error) {
       accepted = false;
       this.legal = before;
-      complain(error);
+      if (error.reason === "VERSION_MISMATCH") notice("The match has gone on meanwhile: choose again.", 5000);
+      else complain(error);
     }
     this.busy = false;
     await this.refresh().catch(complain);

@@ -228,14 +228,18 @@ async def test_a_match_goes_on_where_it_was_after_the_gateway_was_killed(opened:
     page = await opened()
     await _play_night_clan(page)
     assert await _one_play(page)
+    # It is told what may be played next before the line is cut.
+    await expect(page.locator(".hand .card.playable").first).to_be_visible()
     served.kill("gateway")
-    await expect(page.locator("#notice")).to_contain_text("line is gone")
-    await page.locator(".hand .card.playable").first.click()
-    await page.locator(".here").first.click(position={"x": 12, "y": 12})
-    alone = page.get_by_role("button", name="Move no card")
-    if await alone.is_visible():
-        await alone.click()
-    served.restart("gateway")
+    try:
+        await expect(page.locator("#notice")).to_contain_text("line is gone")
+        await page.locator(".hand .card.playable").first.click()
+        await page.locator(".here").first.click(position={"x": 12, "y": 12})
+        alone = page.get_by_role("button", name="Move no card")
+        if await alone.is_visible():
+            await alone.click()
+    finally:
+        served.restart("gateway")
     await expect(page.locator("#notice")).to_contain_text("Connected again", timeout=_SECONDS * 1000)
     assert await _to_the_end(page) <= _NIGHT_CLAN_PLAYS - 1
     words = await page.locator(".log li span").all_inner_texts()
