@@ -52,7 +52,7 @@ class Keys:
 
 
 class Refused(AssertionError):
-    """A call that was refused: its code, reason, detail, and the fields that were wrong."""
+    """A call that was refused: its code, reason, detail, the fields that were wrong, and after how many seconds to try again."""
 
     def __init__(self, fault: grpc.aio.AioRpcError) -> None:
         super().__init__(f"{fault.code()}: {fault.details()}")
@@ -60,15 +60,18 @@ class Refused(AssertionError):
         self.detail = fault.details()
         self.reason = ""
         self.fields: list[str] = []
+        self.retry_after = 0.0
         self.raw = dict(fault.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
         call: Any = fault
         status = rpc_status.from_call(call)
         for detail in status.details if status else ():
-            info, request = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+            info, request, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
             if detail.Unpack(info):
                 self.reason = info.reason
             elif detail.Unpack(request):
                 self.fields = [violation.field for violation in request.field_violations]
+            elif detail.Unpack(retry):
+                self.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
 
 
 class Player:

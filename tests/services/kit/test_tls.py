@@ -12,10 +12,8 @@ from typing import Any
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from grpc_status import rpc_status
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
@@ -23,7 +21,7 @@ from deploy.processes import free_port
 from services.kit import tls
 from services.kit.game import Game
 from services.kit.server import Replica
-from tests.harness import EVERY_GAME, Keys
+from tests.harness import EVERY_GAME, Keys, Refused
 from tests.tls import LOCAL, Authority, Pair, mutual, replica
 
 GAME: Game = next(game for game in EVERY_GAME if game.id == "night_clan")
@@ -207,9 +205,8 @@ async def test_a_player_from_outside_may_call_only_so_often_and_is_told_when_aga
         try:
             await unary(asked.SerializeToString(), metadata=[("authorization", f"Bearer {token}")], timeout=5)
         except grpc.aio.AioRpcError as fault:
-            status, info = rpc_status.from_call(fault), error_details_pb2.RetryInfo()  # type: ignore[arg-type]
-            told = [info.retry_delay.ToTimedelta().total_seconds() for detail in (status.details if status else ()) if detail.Unpack(info)]
-            return fault.code(), sum(told)
+            refused = Refused(fault)
+            return refused.code, refused.retry_after
         raise AssertionError("there is no such match")
 
     asked = GAME.message("GetMatchRequest")(match_id="night_clan-abcdefghij")
